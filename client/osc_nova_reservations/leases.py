@@ -28,7 +28,7 @@ _COLUMNS = {
     'degraded': 'Degraded',
 }
 _ATTEMPTS = 3
-"""Offers that are asked for, one after the other, if others are faster."""
+"""The most offers to ask for, if other leases take them first."""
 
 _FILTERS = frozenset(
     {
@@ -42,7 +42,7 @@ _FILTERS = frozenset(
         'marker',
     }
 )
-"""Parameters of lists that are options too."""
+"""Parameters of lists that are also options of the command."""
 
 _LONG_COLUMNS = _COLUMNS | {
     'queue_position': 'Position',
@@ -54,7 +54,7 @@ _SHARED_COLUMNS = {
     for key in ('id', 'name', 'status', 'start_date', 'end_date')
 }
 _RESERVED = {'reserved': 'Reserved'}
-"""The last column: scripts may count on the places of the others."""
+"""The last column, so that scripts find the others where they were."""
 
 
 class CreateLease(command.ShowOne):

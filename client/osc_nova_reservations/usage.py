@@ -51,7 +51,7 @@ _KNOWN = frozenset(
 """Classes with a column of their own; all others share the last one."""
 
 _PLACES = 4
-"""Digits of hours after the point: less than a second."""
+"""Decimal places of hours: a step is less than a second."""
 
 
 class ShowUsage(command.Lister):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and what is booked of them, written for tests as plainly as it goes.
+"""Hosts and their bookings, which tests write to the database directly.
 
-Times are hours from NOW on.
+Times are hours after NOW.
 """
 
 import datetime
@@ -67,7 +67,7 @@ def book(
     released: bool = False,
     reservation_id: str | None = None,
 ) -> str:
-    """Give the host to the reservation, of a lease that has nothing else."""
+    """Give the host to the reservation, or to that of a new lease."""
     if reservation_id is None:
         reservation_id = reservation(session, start, end)
     session.add(

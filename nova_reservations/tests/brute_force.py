@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow and obvious answers, for fast and clever code to be held against."""
+"""Slow and obvious answers, with which tests compare those of fast code."""
 
 import operator
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases, which are empty before each test; and the tests' tiers.
 
-A test whose database server does not answer is skipped. Where the
-environment has NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1, as in CI, a test
-that skips, for whatever reason, fails.
+A test is skipped if its database server does not answer. With
+NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1 in the environment, as in CI, a test
+that is skipped, for whatever reason, counts as failed.
 """
 
 import os
 
-# Nova's functional tests choose eventlet, for the whole process, unless they
-# are told before anything imports them.
+# Nova's functional tests choose eventlet for the whole process, unless this
+# variable is set before anything imports them.
 os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
 
 from nova import monkey_patch
@@ -41,18 +41,18 @@ from nova_reservations.testing import template
 from nova_reservations.tests import databases
 from nova_reservations.tests import profile
 
-# How long an example takes is the machine's load: that is no test.
+# No deadlines: the duration of an example depends on the machine's load.
 hypothesis.settings.register_profile(
     'all', deadline=None, max_examples=profile.ALL
 )
 hypothesis.settings.register_profile('fast', deadline=None, max_examples=20)
 hypothesis.settings.load_profile('fast')
 
-# A Nova that starts reads its policies, by PyYAML's own parser in Python.
+# Each Nova that starts reads its policies. PyYAML's parser in Python is slow.
 yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[misc]
 
-# A tenth of a run was spent looking for garbage among the objects that Nova's
-# modules are.
+# With Python's defaults, a tenth of a run went into garbage collection, which
+# looks at all objects of Nova's modules.
 gc.set_threshold(50_000, 20, 20)
 
 FOLDERS = {
@@ -96,10 +96,10 @@ def pytest_make_collect_report():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, before ``-m`` chooses by it.
+    """Mark each test with its tier, before ``-m`` selects tests by tier.
 
-    The client's, which may be collected along with ours, have none: they run
-    where Nova is not installed.
+    Tests of the client, which may be collected in the same run, have no tier:
+    they run where Nova is not installed.
     """
     here = pathlib.Path(__file__).parent
     for item in items:
@@ -110,8 +110,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """See that processes keep groups of tests together: else each starts the
-    Nova that a group shares.
+    """Check that pytest-xdist runs each group of tests in one process.
+    Otherwise each process would start the Nova that a group shares.
 
     :raises: UsageError
     """
@@ -136,10 +136,10 @@ def _tier(item: pytest.Item) -> str:
 
 
 class SQLite(pysqlite.SQLiteDialect_pysqlite):
-    """A dialect that is the same in all engines of the process.
+    """A dialect that is equal in all engines of the process.
 
-    What SQLAlchemy has compiled of a statement it keeps by dialect. Each test
-    has databases, thus engines, of its own; the statements are the same.
+    SQLAlchemy caches compiled statements by dialect. Each test has its own
+    databases, and so its own engines, but the statements are the same.
     """
 
     supports_statement_cache = True
@@ -157,11 +157,11 @@ registry.register('sqlite.compiled_once', __name__, SQLite.__name__)
 
 @contextlib.contextmanager
 def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep connections to files of SQLite open, as those to a server are,
-    and what is compiled of statements; and do not wait for the disk.
+    """Keep connections to files of SQLite open, as those to a server are;
+    keep compiled statements; and do not wait for the disk.
 
-    By itself oslo.db opens a connection for each transaction and closes it
-    after, and each commit waits for the disk, longer than most tests compute.
+    By default oslo.db opens and closes a connection for each transaction, and
+    each commit waits for the disk longer than most tests compute.
     """
     create = sa.create_engine
     created = []
@@ -172,7 +172,8 @@ def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         else:
             if options.get('poolclass') is sa.NullPool:
                 options |= {'poolclass': sa.QueuePool, 'max_overflow': -1}
-            # It may be there: a class of tests has this around each test's.
+            # The option may be set already: a fixture with a wider scope may
+            # have called fast_sqlite too.
             options['execution_options'] = {'compiled_cache': SQLite.compiled}
             engine = create(
                 sa.make_url(url).set(drivername='sqlite+compiled_once'),
@@ -183,8 +184,8 @@ def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return engine
 
     monkeypatch.setattr(sa, 'create_engine', create_fast)
-    # oslo.db offers the processor to others after each transaction, for the
-    # sake of eventlet; a busy machine gives it back late.
+    # For the sake of eventlet, oslo.db yields the processor after each
+    # transaction. On a busy machine that takes long.
     monkeypatch.setattr(engines, '_thread_yield', lambda *_: None)
     yield
     for engine in created:
@@ -207,10 +208,10 @@ def _is_sqlite(url: str | sa.URL) -> bool:
 
 @functools.cache
 def _server(backend: str) -> tuple[sa.Engine, str | None]:
-    """Return an engine of the server, and why it can't be used if so."""
+    """Return an engine of the server, and why it cannot be used, or None."""
     url = sa.make_url(SERVERS[backend])
     engine = sa.create_engine(
-        # Each worker of pytest-xdist comes here once.
+        # This runs once in each worker of pytest-xdist.
         url.set(database='postgres') if backend == 'postgresql' else url,
         isolation_level='AUTOCOMMIT',
         poolclass=sa.NullPool,
@@ -225,7 +226,7 @@ def _server(backend: str) -> tuple[sa.Engine, str | None]:
 
 @contextlib.contextmanager
 def empty_database(backend: str, directory: pathlib.Path) -> Iterator[str]:
-    """Give the URL of a database that has nothing in it yet."""
+    """Give the URL of a new database without tables."""
     name = f'nova_reservations_test_{uuid.uuid4().hex}'
     if backend == 'sqlite':
         yield f'sqlite:///{directory / name}.db'
@@ -249,7 +250,7 @@ def empty_database(backend: str, directory: pathlib.Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def with_tables(url: str) -> Iterator[api.Database]:
-    """Make our tables in an empty database."""
+    """Create our tables in an empty database."""
     database = api.Database(url)
     if _is_sqlite(url):
         template.copy_to(pathlib.Path(sa.make_url(url).database or ''))
@@ -275,7 +276,7 @@ Lend = Callable[[str], contextlib.AbstractContextManager[api.Database]]
 
 @pytest.fixture(scope='session')
 def lend() -> Iterator[Lend]:
-    """Lends a database with our tables, of MariaDB or of PostgreSQL, to one
+    """Lends one database with our tables, on MariaDB or PostgreSQL, to one
     test after the other."""
     reused: dict[str, databases.Reused] = {}
     with contextlib.ExitStack() as made:
@@ -306,7 +307,7 @@ def any_database(
 def database_on(
     backend: str, directory: pathlib.Path, lend: Lend
 ) -> Iterator[api.Database]:
-    """Give a database that has our tables, and no more."""
+    """Give a database that has our tables, without rows of other tests."""
     if backend != 'sqlite':
         with lend(backend) as database:
             yield database

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases with our tables that the tests of a process use in turn.
 
-To make the tables takes a server longer than most tests; to delete the rows of
-one test takes it next to nothing.
+A server takes longer to create the tables than most tests run. It deletes the
+rows of one test in next to no time.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ Columns = set[tuple[str, str]]
 
 
 class Reused:
-    """An empty database that gets our tables, once.
+    """An empty database in which our tables are created once.
 
-    :ivar is_fit: whether the next test may have it.
+    :ivar is_fit: whether the next test may use the database.
     """
 
     def __init__(self, url: str) -> None:
@@ -44,9 +44,10 @@ class Reused:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[api.Database]:
-        """Give it to a test; afterwards it is as the migrations leave it.
+        """Lend the database to a test. Afterwards its rows are again those
+        that the migrations leave.
 
-        A test that changes the tables makes a database of its own.
+        A test that changes the tables must use a database of its own.
         """
         database = api.Database(self.url)
         self.is_fit = False
@@ -74,7 +75,7 @@ class Reused:
                 )
             )
         ).scalars()
-        # Rows that are referred to after those that refer to them.
+        # Foreign keys: rows go before the rows that they refer to.
         for number in sorted(filled, reverse=True):
             connection.execute(sa.delete(tables[number]))
         for table in tables:

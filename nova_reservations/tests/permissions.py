@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that rules decide about, and who may make them by default; what
-may be created; and what else is seen of an answer.
+"""Tables of the policy rules: the requests that each rule decides about, and
+who may make them by default; the types of leases and resources that may be
+created; and the rules that hide parts of an answer.
 
-``unit/test_policies.py`` finds the route, and the rule, of which nothing is
-said here; ``functional/api/test_permissions.py`` makes the requests.
+``unit/test_policies.py`` fails for a route or a rule that is missing here;
+``functional/api/test_permissions.py`` makes the requests.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Any
 from nova_reservations.testing import fake_networks
 
 OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
-"""The paths that whoever has a token may read."""
+"""The paths that everybody with a token may read."""
 
 _CREATES = 'reservations:leases:create'
 
@@ -21,7 +22,7 @@ ADMINS = frozenset({'admin'})
 OWNERS = frozenset({'admin', 'manager', 'member'})
 READERS = OWNERS | {'reader'}
 MEMBERS = OWNERS | {'stranger'}
-"""Members in a project of their own, where that is what is asked for."""
+"""Members of any project, for requests about the caller's own project."""
 USERS = READERS | MEMBERS
 
 
@@ -29,10 +30,11 @@ USERS = READERS | MEMBERS
 class Request:
     """A request that is well formed, so that only a policy can refuse it.
 
-    :ivar path: below the version, with the names of ids in it, as the body.
-    :ivar who: may make it, of the persons in functional/api.
-    :ivar hidden: whoever is of another project gets 404, so as not to learn
-        that there is such a thing.
+    :ivar path: the path below the version; like the body, it contains the
+        names of IDs in place of IDs.
+    :ivar who: the persons in functional/api who may make the request.
+    :ivar hidden: whether other projects get 404, so that they do not learn
+        that the object exists.
     """
 
     method: str
@@ -276,20 +278,20 @@ CREATED: Mapping[str, Mapping[str, Any]] = {
     'virtual:stack': _of('virtual:stack', template='a template'),
     'virtual:volume': _of('virtual:volume', size_gb=1),
 }
-"""Type of leases or of resources -> what a lease of it asks for otherwise.
-Whoever may create leases may create them; whether one is there is looked at
-afterwards."""
+"""Type of leases or of resources -> the rest of a request for such a lease.
+By default, everybody who may create leases may create these types. The API
+checks the policy first, and only then whether the type exists."""
 
 SEEN: Mapping[str, frozenset[str]] = {
     'reservations:leases:show:hosts': READERS,
     'reservations:leases:reason_in_full': ADMINS,
     'reservations:leases:show:shared': frozenset({'stranger'}),
     'reservations:floatingips:all_networks': ADMINS,
-    # A lease of it comes with a server.
+    # A lease of this type is created by a request for a server.
     f'{_CREATES}:virtual:server': MEMBERS,
 }
-"""Rules that leave something out, or refuse by another API -> who has what
-they are about. The same is theirs by no other rule."""
+"""Rules that hide parts of an answer, or that refuse requests to another API
+-> the persons whom the rule admits. No other rule admits them to the same."""
 
 
 def of_created(kind: str) -> str:

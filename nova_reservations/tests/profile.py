@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of hypothesis's examples, by profile: all of them with
-``--hypothesis-profile=all``, a fifth by itself; and the steps between which
-something happens."""
+"""The number of examples that hypothesis tries, and the steps between which
+tests make something happen.
+
+``--hypothesis-profile=all`` tries all examples; the default is a fifth.
+"""
 
 from collections.abc import Iterator
 import itertools
@@ -13,16 +15,16 @@ ALL = 100
 
 
 def examples(count: int) -> int:
-    """Return how many examples to try of a test that deserves ``count``."""
+    """Return how many of ``count`` examples the profile lets a test try."""
     return max(1, count * hypothesis.settings.default.max_examples // ALL)
 
 
 def steps() -> Iterator[int]:
-    """Yield the numbers of steps before which something happens, without end:
-    all of them with ``--hypothesis-profile=all``, else every fourth one.
+    """Yield, without end, the numbers of the steps before which something
+    happens: all with ``--hypothesis-profile=all``, else every fourth one.
 
-    The first is drawn anew for each test; pytest-randomly's seed, which a run
-    tells, draws the same again.
+    Each test draws the first number at random. The seed of pytest-randomly,
+    which a run prints, repeats the draw.
     """
     if hypothesis.settings.default.max_examples >= ALL:
         return itertools.count(1)

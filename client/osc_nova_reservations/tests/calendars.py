@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calendars for tests, made by hand and made up."""
+"""Calendars for tests: some by hand, some that hypothesis generates."""
 
 import datetime
 
@@ -38,7 +38,7 @@ def lease(name: str = 'mine', lease_id: str = 'id-1') -> model.Lease:
     return model.Lease(lease_id, name, 'ACTIVE', '2 hosts', at(1), at(3))
 
 
-# Minutes, so that some touch.
+# Whole minutes, so that the ends of some bars coincide with begins of others.
 times = st.integers(-3 * 24 * 60, 12 * 24 * 60).map(
     lambda minutes: at(minutes / 24 / 60)
 )

@@ -52,13 +52,13 @@ def instance(api: fake_api.FakeApi) -> Instance:
 
 @pytest.fixture
 def stderr() -> io.StringIO:
-    """All that commands say beside what they show."""
+    """Everything that commands print beside their result."""
     return io.StringIO()
 
 
 @pytest.fixture
 def stdout() -> io.StringIO:
-    """All that commands show by themselves."""
+    """Everything that commands print themselves, not by cliff."""
     return io.StringIO()
 
 
@@ -72,7 +72,8 @@ def manager(instance: Instance) -> types.SimpleNamespace:
 def run(
     manager: types.SimpleNamespace, stderr: io.StringIO, stdout: io.StringIO
 ) -> Callable[..., Any]:
-    """Run a command; return a lease by column, or a list of those."""
+    """Run a command; return its result as column -> value, or a list of such
+    rows."""
     app = types.SimpleNamespace(
         client_manager=manager, options=None, stderr=stderr, stdout=stdout
     )

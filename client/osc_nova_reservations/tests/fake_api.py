@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease API in memory, in place of the network under a session."""
+"""A lease API in memory, which takes the place of a session's network."""
 
 import http
 import io
@@ -21,19 +21,19 @@ class FakeApi(adapters.BaseAdapter):
 
     :ivar leases: leases as the API shows them, by ID
     :ivar offers: windows that are offered, whatever is asked for
-    :ivar limits: of the project, and what it has of them
-    :ivar usages: of projects, whatever window is asked for
+    :ivar limits: limits of the project, and how much of them it uses
+    :ivar usages: usage of projects, whatever window is asked for
     :ivar wanted: bodies of requests for offers
-    :ivar queries: of requests about leases, value by value
-    :ivar keys: of requests for new leases, as far as they had one
+    :ivar queries: queries of requests about leases: key -> values
+    :ivar keys: idempotency keys of requests for new leases
     :ivar lost: whether the connection is lost before the next answer
     :ivar taken: how many of the next new leases are refused
-    :ivar allocations: hosts with what is held of them, for administrators;
-        None: the viewer is none
-    :ivar unnamed: hosts as anybody sees them
-    :ivar promised: what is on no certain host yet
-    :ivar page: how many of these are in an answer
-    :ivar resources: that are no hosts, as the API shows them
+    :ivar allocations: hosts with their reservations and holds, which only
+        administrators see; None: the viewer is no administrator
+    :ivar unnamed: hosts without names, as everybody sees them
+    :ivar promised: bars of promises for which no host is chosen yet
+    :ivar page: how many unnamed hosts are in an answer
+    :ivar resources: resources other than hosts, as the API shows them
     :ivar actions: bodies of actions on leases
     :ivar accesses: projects that reservations are shared with
     :ivar refusal: status and body with which all further requests are refused
@@ -205,8 +205,8 @@ class FakeApi(adapters.BaseAdapter):
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _made(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Create a lease, or all leases of a series but the last, if it may
-        be so."""
+        """Create a lease, or a series; if the series may be partial, without
+        its last lease."""
         if 'repeat' not in body:
             return {'lease': self.add(**body)}
         series_id = str(uuid.uuid4())
@@ -222,7 +222,7 @@ class FakeApi(adapters.BaseAdapter):
     def _series(
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
-        """Show a series, or delete all leases of it but those that have
+        """Show a series, or delete its leases except those that have
         begun."""
         series_id = str(request.url).rpartition('/')[2]
         its = [

@@ -74,7 +74,7 @@ def test_the_page_is_read_as_it_was_meant(chromium, file):
     assert '<title>Hosts, 1 March 2027 to 7 March 2027</title>' in dom
     assert '<script' not in dom
     assert dom.count('&lt;script&gt;document.title') >= 3
-    # Nothing was moved out of the table, as what may not be in one is.
+    # A browser moves elements that are not allowed in a table out of it.
     rows = re.findall('<tr><th scope="row".*?</tr>', dom, re.DOTALL)
     assert len(rows) == 1 + len(model.Kind)
     assert all(row.count('class="bar') == 1 for row in rows)
@@ -86,8 +86,8 @@ def test_the_page_is_drawn(chromium, file, tmp_path):
     with Image.open(picture) as image:
         assert image.size == SIZE
         colours = image.convert('RGB').getcolors(SIZE[0] * SIZE[1]) or []
-    # The ground, a lease, a hold and what is taken: at least as much of each
-    # as half of the row of a day.
+    # The background, a lease, a hold and a host that others have: each colour
+    # fills at least half of the row of a day.
     seen = {colour: count for count, colour in colours}
     for wanted in ('f6f7f9', '1d5fbf', 'fbe3b3', 'd9dee5'):
         assert seen.get(tuple(bytes.fromhex(wanted)), 0) > 1000, wanted

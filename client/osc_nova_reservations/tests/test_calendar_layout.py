@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of bars, against what is plain."""
+"""Positions of bars, compared with those of simple rules."""
 
 import datetime
 import itertools
@@ -53,7 +53,8 @@ def test_cells_are_in_the_window_apart_and_where_their_bars_are(
         for cell in shown:
             assert used <= cell.first < cell.last <= width
             used = cell.last
-            # Each of its columns has some of its time, rounded to the left.
+            # Each column of a bar contains some of the bar's time, rounded to
+            # the left.
             assert cell.bar.start < window.start + cell.last * column
             assert cell.bar.end > window.start + cell.first * column
 

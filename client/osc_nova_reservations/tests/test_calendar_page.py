@@ -26,9 +26,9 @@ HOSTILE = st.one_of(
 
 
 class Page(parser.HTMLParser):
-    """:ivar elements: tags with their attributes, in their order.
+    """:ivar elements: tags with their attributes, in the order of the page.
 
-    :ivar texts: what is between the tags, without the style.
+    :ivar texts: the text between the tags, without the style.
     """
 
     def __init__(self, text: str) -> None:

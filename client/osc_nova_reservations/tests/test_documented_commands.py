@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each ``openstack lease`` that the documentation shows is one that works."""
+"""Each ``openstack lease`` command in the documentation works."""
 
 from collections.abc import Iterator
 import pathlib
@@ -72,7 +72,7 @@ def _documented() -> Iterator[tuple[str, ...]]:
     for page in [*pages, *sorted((_ROOT / 'doc' / 'source').rglob('*.rst'))]:
         lines = iter(page.read_text().splitlines())
         for line in lines:
-            # With a prompt where what is printed follows.
+            # A command has a prompt if its output follows.
             typed = line.removeprefix('    ').removeprefix('$ ')
             if typed != line and typed.startswith('openstack lease '):
                 yield tuple(_words(typed, lines)[2:])

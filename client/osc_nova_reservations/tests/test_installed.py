@@ -26,7 +26,7 @@ PACKAGE = pathlib.Path(osc_nova_reservations.__file__).parent
 
 
 def openstack(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run ``openstack`` without the credentials of whoever runs the tests."""
+    """Run ``openstack`` without the credentials of the caller of the tests."""
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -16,7 +16,7 @@ PHYSICS = 'a' * 32
 
 
 class Identity:
-    """A keystone that knows one project, and no names to who may not ask."""
+    """A keystone with one project, which may forbid look-ups by name."""
 
     def __init__(self) -> None:
         self.forbids = False

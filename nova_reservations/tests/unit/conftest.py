@@ -21,7 +21,7 @@ def _no_database() -> Iterator[None]:
 
 @pytest.fixture
 def opts() -> cfg.ConfigOpts:
-    """Ours, as they are if nobody sets them."""
+    """Our options with their defaults."""
     opts = cfg.ConfigOpts()
     conf.register_opts(opts)
     opts([])

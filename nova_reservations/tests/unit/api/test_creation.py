@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each type of what is leased has a rule of its own."""
+"""Each type of lease or resource has its own policy rule."""
 
 import datetime
 from importlib import metadata
@@ -19,7 +19,7 @@ RESOURCE_TYPES = sorted(
 
 
 class Context:
-    """The requester: all rules let them in, and are noted."""
+    """The requester, whom all rules admit; records the rules."""
 
     project_id = 'ours'
 
@@ -46,7 +46,7 @@ def asked(*resource_types, lease_type=None):
 
 
 def judged_by(lease, repeated=False):
-    """Return the rules that decide about a request for a lease."""
+    """Return the rules that are checked for a request for a lease."""
     context = Context()
     creation.check_types(context, lease, NOON, repeated)
     assert {target['project_id'] for _, target in context.asked} == {'ours'}

@@ -10,8 +10,8 @@ import webob.exc
 from nova_reservations import exception
 from nova_reservations.api import faults
 
-# What never reaches a request: it ends a worker's action, or a process, is
-# between a compute host and the scheduler, or is a defect.
+# Exceptions that never reach a request. They end a worker's action or a
+# process, occur between a compute host and the scheduler, or are defects.
 INTERNAL = {
     exception.ReservationsError,
     exception.ClaimLost,

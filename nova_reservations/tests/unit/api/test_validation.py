@@ -36,7 +36,7 @@ def test_every_schema_is_a_schema(schema):
 
 
 def unbounded(schema, path=''):
-    """Yield the paths of what a client may send without any bound."""
+    """Yield the paths of values that a schema does not bound."""
     if not isinstance(schema, dict) or 'enum' in schema or 'const' in schema:
         return
     kinds = schema.get('type', [])

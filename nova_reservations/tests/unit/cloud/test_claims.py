@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that stand, and what a server holds where one does not."""
+"""Claims that stand, and the allocations of a server whose claim does not."""
 
 import copy
 import json
@@ -33,8 +33,8 @@ MEMBERS = {'mine': {MINE}, 'theirs': {OTHERS}}
 class Placement:
     """Four hosts, each with a NUMA cell below it, and disks that they share.
 
-    :ivar held: what the server holds: provider -> resources.
-    :ivar silent: the requests from which on it does not answer.
+    :ivar held: the allocations of the server: provider -> resources.
+    :ivar silent: parts of requests that are not answered.
     """
 
     def __init__(self):
@@ -84,7 +84,7 @@ class Placement:
         self.held = json.loads(json.dumps(body['allocations']))
 
     def claim(self, claimed):
-        """Do what Nova does: what is held stays, and counts once."""
+        """Claim as Nova does: earlier allocations stay, and count once."""
         self.held = {**claimed, **self.held}
 
 
@@ -106,7 +106,7 @@ def claim_of(host, nested=False, shared=False, slot=None):
 
 
 def may_land(host, hint, slot, stands):
-    """The rule, as the decision note has it."""
+    """Return whether the server may land, by the rule of the decision note."""
     if slot is not None:
         return True
     if host == 'open':
@@ -132,7 +132,7 @@ def test_a_claim_stands_or_leaves_nothing(
 ):
     cloud.lease_stands = stands
     claimed = claim_of(host, nested, shared, slot)
-    # One that is evacuated holds its old host, and of the same disks.
+    # A server that is evacuated also holds its old host and the shared disks.
     cloud.held = {} if before is None else claim_of(before, shared=shared)
     held = copy.deepcopy(cloud.held)
     cloud.claim(claimed)

@@ -13,7 +13,7 @@ from nova_reservations import exception
 from nova_reservations.cloud import lines
 
 NOW = 0.01
-"""Seconds: it is not to answer in them."""
+"""Seconds; too short for an answer of the cell."""
 
 
 class Clock:
@@ -33,7 +33,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def database(monkeypatch):
-    """The answer of the cell when it is asked whether it lives."""
+    """The answer of the cell's database to a ping."""
     database = {'ping': lambda: None}
     monkeypatch.setattr(
         lines._Question, '_ping', lambda self: database['ping']()
@@ -52,7 +52,7 @@ def answer(context, *names):
 
 @contextlib.contextmanager
 def hanging(line, database):
-    """Have the cell not answer, until the block is left."""
+    """Let the cell not answer inside the block."""
     back = threading.Event()
     database['ping'], live, line.live = back.wait, line.live, NOW
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the cloud, and plugins that know of none."""
+"""Plugins that call methods of the cloud itself, as before it had parts."""
 
 from oslo_config import cfg
 import pytest

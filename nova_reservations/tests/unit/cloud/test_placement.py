@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement fails in several words, and all of them are one exception."""
+"""Failures of placement have several types, but become one exception."""
 
 from keystoneauth1 import exceptions as ks_exc
 from nova.scheduler.client import report
@@ -15,7 +15,7 @@ from nova_reservations.cloud import placement
     'error',
     [
         ks_exc.ConnectFailure('no route'),
-        # Of a process that asks for the first time.
+        # The error of a process that has not reached placement before.
         sdk_exc.NotSupported('no route to a supported version'),
     ],
 )
@@ -66,7 +66,7 @@ def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
     provider = placement.provider('uuid', with_usages)
     assert [url.rpartition('/')[2] for url in urls] == asked
     assert provider.free('VCPU') == free
-    # The oldest of all answers.
+    # The generation is that of the oldest answer.
     assert provider.generation == 1
     assert provider.traits == {'CUSTOM_X'}
 
@@ -74,7 +74,7 @@ def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
 def test_who_is_stopped_between_reading_and_writing_writes_nothing(
     monkeypatch,
 ):
-    """Another worker has ended the lease meanwhile."""
+    """Another worker ends the lease after the first attempt to write."""
     sent = []
     checks = iter([None, exception.ClaimLost(id='a lease', worker='this')])
 
@@ -84,7 +84,7 @@ def test_who_is_stopped_between_reading_and_writing_writes_nothing(
             return Answer({'resource_providers': []})
         answer = Answer({'resource_provider_generation': 1, 'aggregates': []})
         if method == 'put':
-            # Somebody has changed the provider: it is read again.
+            # A conflict: the provider was changed, and has to be read again.
             answer.status_code = 409
         return answer
 

@@ -21,9 +21,9 @@ class Answer:
 
 
 class Tree:
-    """A host with two GPUs, as placement tells of it.
+    """A host with two GPUs, as placement shows it.
 
-    :ivar asked: what placement was asked for.
+    :ivar asked: the URLs of the requests.
     """
 
     def __init__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts are looked at again while a request for many servers goes on."""
+"""A request for many servers checks repeatedly which hosts are up."""
 
 import datetime
 
@@ -13,7 +13,7 @@ SECOND = datetime.timedelta(seconds=1)
 
 
 class Hosts:
-    """:ivar looks: the times at which somebody has asked."""
+    """:ivar looks: the times at which compute services were asked for."""
 
     def __init__(self):
         self.up = True

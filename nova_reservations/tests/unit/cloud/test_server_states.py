@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of servers below the port are Nova's."""
+"""The states of servers in the port are states of Nova."""
 
 from nova.compute import vm_states
 

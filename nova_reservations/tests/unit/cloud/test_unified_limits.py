@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that keystone has."""
+"""Unified limits, which keystone stores."""
 
 import copy
 
@@ -39,7 +39,7 @@ def clock():
 
 @pytest.fixture
 def keystone():
-    """Keystone with limits, or without an answer."""
+    """Keystone with limits; a test may silence it."""
     options = config_fixture.Config(cfg.CONF)
     with (
         options,

@@ -176,7 +176,7 @@ def test_values_that_can_not_be_are_named_and_keep_no_check_from_the_rest(
     assert result.code == status.Code.FAILURE
     assert "found 'of-keystone'" in result.details
     assert 'option max_open_leases' in result.details
-    # It is left to be read where it is right.
+    # The invalid value does not stop the check of the others.
     assert checks.limits().code == status.Code.WARNING
 
 

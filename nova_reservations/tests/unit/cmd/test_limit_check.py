@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of limits that keystone has."""
+"""The upgrade check of limits in keystone."""
 
 from keystoneauth1 import access
 from keystoneauth1 import exceptions as session_exceptions
@@ -45,7 +45,7 @@ def keystone(oslo_limit):
 
 
 def use(keystone, *roles, system=False):
-    """Have [oslo_limit] describe a user with these roles."""
+    """Let [oslo_limit] name a user with these roles."""
     token = tokens.V3Token()
     if system:
         token.set_system_scope()

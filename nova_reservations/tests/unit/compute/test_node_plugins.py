@@ -31,7 +31,7 @@ class Slots(resources.Quantity):
 
 
 class Broken(Slots):
-    """Does what a test makes of it."""
+    """Fails in the method, and gives the answers, that a test sets."""
 
     broken = ''
     answers: ClassVar = {}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two developers may give their migrations the same number, each alone."""
+"""Migrations have distinct numbers, and form a chain.
+
+Two developers who work in parallel may choose the same number.
+"""
 
 import pathlib
 import runpy
@@ -18,7 +21,7 @@ def test_each_migration_has_a_number_of_its_own():
 
 
 def test_each_migration_follows_the_one_before():
-    """Two that were landed apart may both follow the same one."""
+    """Two migrations of parallel branches may both follow the same one."""
     before = None
     for file in _files():
         module = runpy.run_path(str(file))

@@ -37,7 +37,7 @@ def test_what_can_not_be_had_is_named_at_the_start(switched_on, name, value):
     switched_on.set_override(name, value, 'reservations')
     with pytest.raises(exception.ImpossibleDefaults, match=name):
         default_lease.check(switched_on)
-    # Nobody minds as long as it is off.
+    # Impossible defaults are no error as long as the option is off.
     switched_on.set_override('default_reservation', False, 'reservations')
     default_lease.check(switched_on)
 

@@ -41,7 +41,8 @@ def make_server(
 def make_conf(*files: Any, **groups: dict[str, Any]) -> cfg.ConfigOpts:
     """:param groups: group -> option -> value"""
     made = cfg.ConfigOpts()
-    # Groups that are registered share what is set: these are only its own.
+    # Registered OptGroup objects share the values that are set; so each
+    # configuration gets groups of its own.
     for group, options in conf.list_opts():
         made.register_opts(options, group=cfg.OptGroup(group.name))
     made([], default_config_files=[str(file) for file in files])

@@ -17,7 +17,7 @@ from nova_reservations.tests.unit.compute.metrics import builders
 
 
 class Driver(fake.FakeDriver):
-    """Nova's own, that counts what it is asked, and answers as it is told."""
+    """Nova's fake driver; records its calls, and answers as a test says."""
 
     def __init__(self):
         self.asked = []
@@ -110,7 +110,7 @@ def at(seconds):
 
 
 def of_servers(recorder):
-    """Return method, UUID of the calls that are of servers."""
+    """Return (method, UUID) of the calls that are about servers."""
     return [
         (call[0], call[1].uuid)
         for call in recorder.calls
@@ -183,7 +183,7 @@ def test_a_driver_that_can_not_tell_is_asked_once(
 
 
 def test_novas_own_base_class_is_such_a_driver(recorder):
-    """The driver's method that ironic and zvm leave as it is."""
+    """The drivers of ironic and zvm inherit this method."""
     interview = collector.DriverReader(virt_driver.ComputeDriver(None))
     assert interview.server(make_instance()) is None
     assert interview.host_cpu() is None
@@ -329,7 +329,7 @@ class TestChoice:
         assert measuring.threads['udp'] is thread
         self.choose(file, measuring, 'udp ')
         assert measuring.threads['udp'].guard.off is None
-        # What it was told before is of then.
+        # The plugin is a new object: the old one has the old options.
         assert measuring.threads['udp'].plugin is not thread.plugin
 
     def test_a_name_that_nobody_knows_is_one_error(

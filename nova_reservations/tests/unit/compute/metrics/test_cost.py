@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics cost what the documentation promises; the benchmark tells more."""
+"""Metrics cost no more CPU than the documentation promises.
+
+The benchmark measures the cost in detail.
+"""
 
 import statistics
 import time
@@ -16,7 +19,7 @@ from nova_reservations.tests.unit.compute.metrics import test_collector
 
 
 def test_a_round_of_two_hundred_servers_is_fifty_milliseconds_of_cpu():
-    """With a plugin, right after an audit has replaced all of them."""
+    """This includes a plugin, and an audit that has replaced all servers."""
     objects.register_all()
     conf = builders.make_conf(
         metrics_threshold={'limit': ['cpu.percent over 95 for 300']}

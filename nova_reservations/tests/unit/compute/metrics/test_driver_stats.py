@@ -13,7 +13,7 @@ def driver():
 
 
 def test_both_forms_of_novas_fake_driver_say_the_same():
-    """But for names, and the memory, which only one of them knows."""
+    """They differ only in names of devices, and in the memory."""
     of_dict = driver_stats.from_dict(driver().get_diagnostics(None))
     of_object = driver_stats.from_object(
         driver().get_instance_diagnostics(None)

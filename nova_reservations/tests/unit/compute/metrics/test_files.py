@@ -20,7 +20,7 @@ def test_a_change_is_noticed_once_and_obeyed(tmp_path):
 
 
 def test_a_file_that_is_replaced_is_noticed(tmp_path):
-    """Editors write another, and rename it."""
+    """Editors write a new file, and rename it to the old name."""
     file, other = tmp_path / 'nova.conf', tmp_path / 'new'
     file.write_text(f'{GROUP}interval = 5\n')
     conf = builders.make_conf(file)

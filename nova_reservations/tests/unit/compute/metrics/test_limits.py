@@ -8,7 +8,7 @@ from nova_reservations.tests.unit.compute.metrics import builders
 
 
 def told(subject, limit, *values, step=60):
-    """Return (index, exceeded) of the crossings that are told."""
+    """Return (index, exceeded) of the crossings that are reported."""
     crossings = [
         (number, subject.look(limit, value, number * step))
         for number, value in enumerate(values)
@@ -64,7 +64,7 @@ class TestGrammar:
         try:
             limit = limits.parse(text)
         except limits.NotALimit as error:
-            # Members write it, and operators read it in a log.
+            # Members of projects write the text, and it gets into the log.
             assert str(error).isprintable()
         else:
             assert limit.text.isprintable()
@@ -166,7 +166,7 @@ class TestCrossing:
 
 
 def _oracle(values, bound, until, hold):
-    """Look back from each moment, as a person would."""
+    """Return the crossings, by looking back from each moment."""
     seen, exceeded, cleared_at = [], False, -1
     for now, value in enumerate(values):
         if exceeded:

@@ -11,7 +11,7 @@ from nova_reservations.tests.unit.compute.metrics import builders
 
 
 class Plugin(base.MetricPlugin):
-    """Remembers what it got; fails and waits as it is told."""
+    """Records its calls; fails and waits as a test says."""
 
     def __init__(self):
         super().__init__('host1', builders.make_conf())

@@ -39,7 +39,7 @@ def test_no_rate_is_negative(before, now, seconds):
 
 @hypothesis.given(PARTS, PARTS, st.floats(0.1, 100))
 def test_a_whole_is_what_its_parts_are_known_to_be(now, before, seconds):
-    """As a slow and obvious count says."""
+    """A slow and obvious count gives the expected values."""
     found = rates.counters(now, before, seconds, ('a', 'b'))
     for key in ('a', 'b'):
         values, grown = [], []
@@ -65,7 +65,7 @@ def test_a_whole_is_what_its_parts_are_known_to_be(now, before, seconds):
 def test_a_counter_that_wraps_loses_only_the_look_at_which_it_does(
     increments, width
 ):
-    """Rates never add up to more than what really came."""
+    """The sum of the rates never exceeds the real total."""
     total, counter, seen = 0, 0, 0.0
     for increment in increments:
         before, counter = counter, (counter + increment) % width

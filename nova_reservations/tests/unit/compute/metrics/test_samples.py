@@ -112,7 +112,7 @@ def test_every_measure_of_the_table_is_in_what_plugins_get():
     given = dict(samples.of_server(reading, reading, 1, 1, 7.0))
     for measure in measures.MEASURES:
         assert measure.key in given[f'on_{measure.kind}']
-    # And the other way round: what is a number is in the table.
+    # Conversely, each number that plugins get is in the table.
     for method, found in given.items():
         for key in found.keys() - {'at', 'each', 'kind'}:
             assert f'{method[3:]}.{key}' in measures.BY_NAME

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins that send, each received by what it is for."""
+"""The plugins that send metrics, with a receiver for each."""
 
 import json
 import re
@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 
 
 def feed(plugin, server, minutes=1):
-    """Have a plugin see what a driver would tell, minute by minute."""
+    """Give a plugin the readings of a driver, minute by minute."""
     before = None
     for minute in range(minutes + 1):
         reading = driver_stats.from_dict(
@@ -63,7 +63,7 @@ def receiver():
 
 
 def received(receiver):
-    """Return all packets: on the loopback they are there once sent."""
+    """Return all packets. On the loopback they arrive when they are sent."""
     packets = []
     while True:
         try:
@@ -130,7 +130,7 @@ class TestStatsd:
             len(line) for each in packets for line in each.splitlines()
         )
         assert all(len(each) <= size for each in packets)
-        # But for the last of each batch.
+        # Only the last packet of each batch may be short.
         assert sum(len(each) < size - longest - 1 for each in packets) <= 20
 
     def test_another_port_is_taken_at_a_reload(self, plugin, receiver):
@@ -147,7 +147,7 @@ class TestStatsd:
 
 
 class TestOutages:
-    """A network that is away for a while turns no plugin off."""
+    """An outage of the network does not turn a plugin off."""
 
     @pytest.fixture(params=[('statsd', statsd.Statsd), ('udp', udp.Udp)])
     def plugin(self, request, receiver):
@@ -347,7 +347,7 @@ class TestCeilometer:
 
     @pytest.fixture
     def emitted(self, transport):
-        """Return what a listener gets, as Ceilometer's has it."""
+        """Return the messages of a listener like Ceilometer's."""
         got = []
 
         class Endpoint:
@@ -376,7 +376,7 @@ class TestCeilometer:
         return ceilometer.Ceilometer('host1', builders.make_conf())
 
     def arrived(self, emitted, count=1):
-        """Return so many payloads; the listener has a thread of its own."""
+        """Wait for so many payloads: the listener has its own thread."""
         deadline = time.monotonic() + 30
         while len(emitted) < count:
             assert time.monotonic() < deadline
@@ -393,7 +393,7 @@ class TestCeilometer:
             for each in payload['samples']
         }
         cpu = samples_of['cpu', '1970-01-01T00:01:00+00:00']
-        # What its notification agent reads without asking whether it is there.
+        # Ceilometer's notification agent expects these keys without a check.
         assert {
             'counter_name': 'cpu',
             'counter_type': 'cumulative',

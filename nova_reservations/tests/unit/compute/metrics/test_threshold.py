@@ -10,7 +10,7 @@ OVER_90 = 'cpu.percent over 90'
 
 
 class Watched:
-    """A plugin, what it emitted, and the limits in its configuration."""
+    """A plugin, with its configured limits, and the events it emitted."""
 
     def __init__(self, *limits, **options):
         self.conf = builders.make_conf(
@@ -23,7 +23,7 @@ class Watched:
         self.at = 0
 
     def see(self, server, *percents):
-        """Return the events that these percents, a minute apart, emit."""
+        """Return the events that these percents, a minute apart, cause."""
         self.emitted.clear()
         for percent in percents:
             self.at += 60
@@ -100,7 +100,7 @@ def test_a_server_brings_limits_of_its_own(where):
 
 
 def test_its_limits_are_live():
-    """An audit finds other metadata, or a resize has given a new flavor."""
+    """An audit may find new metadata, or a new flavor after a resize."""
     watched = Watched()
     key = 'reservations_limit:cpu'
     before = builders.make_server(metadata={key: OVER_90})
