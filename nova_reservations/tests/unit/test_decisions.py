@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision notes are cited by the code that embodies them."""
+"""The code that implements a decision note cites it."""
 
 from collections.abc import Iterator
 import pathlib

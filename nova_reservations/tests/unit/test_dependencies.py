@@ -12,13 +12,13 @@ import sys
 import nova_reservations
 
 READ = {'tzdata'}
-"""zoneinfo reads it where the system has no time zones."""
+"""Data, not imported: zoneinfo reads tzdata if the system has no zones."""
 
 PACKAGE = pathlib.Path(nova_reservations.__file__).parent
 
 
 def imported():
-    """Return the top names that the product imports, wherever it does."""
+    """Return the top-level packages that the product imports anywhere."""
     found = set()
     for path in PACKAGE.rglob('*.py'):
         if path.relative_to(PACKAGE).parts[0] == 'tests':

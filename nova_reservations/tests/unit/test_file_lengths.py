@@ -9,8 +9,8 @@ _FOLDERS = ('nova_reservations', 'sandbox', 'client')
 
 _LINES = 500
 
-#: Tables: a reader looks one row up, and a second file would only hide that
-#: it is one list.
+#: Tables may be longer: a reader looks one row up, and two files would hide
+#: that a table is one list.
 _TABLES = {'nova_reservations/db/models.py'}
 
 

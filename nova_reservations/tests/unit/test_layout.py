@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database server of a sandbox, as its processes are told of it."""
+"""The URL of the database server that the processes of a sandbox get."""
 
 import pytest
 import sqlalchemy as sa

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that tools/bench makes of its samples."""
+"""Figures that tools/bench computes from its samples."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins written for the release before still import their base classes."""
+"""Plugins for the previous release can still import their base classes."""
 
 import importlib
 import runpy

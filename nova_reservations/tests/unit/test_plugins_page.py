@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of plugins is made from the entry points: from all of them."""
+"""The page of plugins lists the groups of all entry points."""
 
 from importlib import metadata
 import pathlib
@@ -7,7 +7,7 @@ import re
 
 PAGE = pathlib.Path(__file__).parents[3] / 'doc/source/admin/plugins.rst'
 
-# What other programs load, always.
+# Entry points that are no plugins: other programs always load them.
 OTHERS = {
     'console_scripts',
     'nova.api.extra_spec_validators',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All names in the files of the release before mean the same in this one."""
+"""Names in files of the previous release mean the same in this release."""
 
 import ast
 import configparser
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(nova_reservations.__file__).parent.parent
 
 
 def entry_points():
-    """Return (namespace, name) -> what it is of, of both distributions."""
+    """Return (namespace, name) -> target, for both distributions."""
     found = {}
     for setup in ('setup.cfg', 'client/setup.cfg'):
         parser = configparser.ConfigParser(delimiters='=')
@@ -55,7 +55,7 @@ def test_an_entry_point_is_still_there(namespace, name):
 @pytest.mark.parametrize('path', names.PATHS)
 def test_a_path_in_files_of_nova_still_leads_to_a_class(path):
     module, _, name = path.partition(':')
-    # Read, since an import would make this process a nova-scheduler.
+    # The file is parsed: an import would make this process a nova-scheduler.
     origin = importlib.util.find_spec(module).origin
     tree = ast.parse(pathlib.Path(origin).read_text())
     assert name.partition('.')[0] in {

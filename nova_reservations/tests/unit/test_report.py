@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report that tools/bench writes of its measurements."""
+"""The report that tools/bench writes about its measurements."""
 
 import datetime
 

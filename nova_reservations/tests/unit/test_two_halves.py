@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The halves of each shipped plugin decide and count alike.
+"""The two halves of each shipped plugin decide and count alike.
 
-They share no code but the reading of flavors: that would send servers to
-hosts that refuse them, or keep them from hosts that would not.
+The halves share only the code that reads flavors. If they differed, the
+scheduler would choose hosts that refuse a server, or pass over hosts that
+would accept it.
 """
 
 from importlib import metadata
@@ -82,7 +83,7 @@ def test_each_shipped_plugin_has_both_halves():
 
 
 def held(plugin, consumers, name):
-    """Return what a scheduler knows of the host that the plugin is on."""
+    """Return the scheduler's host state, and the quantity, after a report."""
     report = stats.Report(plugin.version, plugin.write())
     found = stats.encode({name: report}, stats.Plugins({}, {}))
     host = hosts.host()
@@ -112,7 +113,8 @@ def test_they_agree(name, flavors):
         specs = {
             key: value
             for key, value in flavor['specs'].items()
-            # The filter refuses what any plugin would, each plugin its own.
+            # A plugin refuses only malformed specs of its own; the filter
+            # refuses those of every plugin.
             if not key.startswith('reservations:') or key.endswith(f':{name}')
         }
         request = hosts.request(flavor['vcpus'], flavor['memory_mb'], **specs)

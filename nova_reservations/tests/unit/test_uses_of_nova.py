@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every name of Nova that the product uses is in the table of hooks.
 
-The product's source is read: chains like ``api.API.shelve`` that begin at an
-import of Nova; names in strings beside a class or module of Nova, as they are
-given to wrapt; and methods of objects that Nova makes, where an argument is
-annotated with their class, or the product keeps them under one of the names
-below. What is set on an object only, as fields of versioned objects are, is
-not seen.
+The test reads the product's source. It finds chains like ``api.API.shelve``
+that begin at an import of Nova; strings that name an attribute, beside a class
+or module of Nova, as wrapt takes them; and methods of Nova's objects, if an
+argument is annotated with their class, or if the product keeps them under one
+of the names below. It does not find attributes that exist on objects only,
+such as fields of versioned objects.
 """
 
 import ast
@@ -33,21 +33,21 @@ KEPT = {
 """Attributes that hold an object of Nova -> its class."""
 
 OURS = {'nova.image.glance.API.find'}
-"""Methods that subclasses of ours add."""
+"""Methods that our subclasses add."""
 
 
 _CLIENT = 'nova.scheduler.client.report:SchedulerReportClient'
 _DRIVER = 'nova.virt.driver:ComputeDriver'
 
 UNSEEN = {
-    # The method is chosen by its name.
+    # The code chooses the method by a variable name.
     f'{_CLIENT}.delete',
     f'{_CLIENT}.get',
     f'{_CLIENT}.post',
     f'{_CLIENT}.put',
-    # The name is the default of an argument.
+    # The name is the default value of an argument.
     'nova.scheduler.utils:claim_resources_on_destination',
-    # Drivers are classes of their own; this is what they extend.
+    # The product calls drivers, which are subclasses of this one.
     f'{_DRIVER}.get_diagnostics',
     f'{_DRIVER}.get_host_cpu_stats',
     f'{_DRIVER}.get_instance_diagnostics',
@@ -129,8 +129,8 @@ class _Finder(ast.NodeVisitor):
 
 
 def _is_of_nova(dotted: str) -> bool:
-    """Return whether it is no method of ours, and no option of Nova, which
-    nova.conf has in common with operators."""
+    """Return whether a name is Nova's own code: neither a method of ours, nor
+    an option, which is an interface for operators."""
     return dotted not in OURS and not dotted.startswith('nova.conf.CONF.')
 
 
@@ -149,7 +149,7 @@ def _uses() -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _defined(dotted: str) -> str:
-    """Return the name by the module that defines its class."""
+    """Return the name under the module that defines its class."""
     parts = dotted.split('.')
     for length in range(len(parts), 0, -1):
         try:
@@ -169,14 +169,17 @@ def _defined(dotted: str) -> str:
 
 
 def _is_on_class(owner: type, name: str) -> bool:
-    """Return whether it is Nova's, and on the class: fields are properties,
-    others are set on objects."""
+    """Return whether the attribute is Nova's, and defined on the class.
+
+    Fields are properties, and do not count; nor do attributes that are only
+    set on objects.
+    """
     for kind in owner.__mro__:
         if name in vars(kind):
             return kind.__module__.startswith('nova.') and not isinstance(
                 vars(kind)[name], property
             )
-    # Columns and the like are made by metaclasses.
+    # Metaclasses make columns and the like.
     return hasattr(owner, name)
 
 
@@ -185,8 +188,12 @@ def _rows() -> dict[str, hooks.Hook]:
 
 
 def _covers(row: str, use: str) -> bool:
-    """Return whether the row is of the use, of a class by one of its names,
-    or of an object one of whose names is used: of a class each has a row."""
+    """Return whether a row of the table covers a use.
+
+    A use of a class is covered by a row of one of its attributes. A row of an
+    object that is no class covers its attributes; those of a class need rows
+    of their own.
+    """
     if use == row or row.startswith(f'{use}.'):
         return True
     return use.startswith(f'{row}.') and _rows()[row].expected != 'type'
@@ -194,7 +201,7 @@ def _covers(row: str, use: str) -> bool:
 
 def _found() -> set[tuple[str, str]]:
     nova_objects.register_all()
-    # Without a name they are modules, passed on or imported for what they do.
+    # Uses without a name are modules: passed on, or imported for an effect.
     return {(use, file) for use, file in _uses() if not use.endswith(':')}
 
 

@@ -48,7 +48,7 @@ def test_new_names_of_modules_exist() -> None:
     [
         pytest.param(page, id=str(page.relative_to(_SOURCE)))
         for page in sorted(_SOURCE.rglob('*.rst'))
-        # One has old names, the other is compared with what is entered.
+        # names.rst has old names; another test checks request-to-row.rst.
         if page.name not in ('names.rst', 'request-to-row.rst')
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that come, change and go as what they are part of changes."""
+"""Parts of a reservation are added, changed and removed when it changes."""
 
 from typing import ClassVar
 
@@ -67,7 +67,7 @@ def make(wanted, **columns):
 
 
 def change(seen, wanted):
-    """Return the parts that are to change, and the reservations then."""
+    """Return the parts that are to change, and the reservations afterwards."""
     whole = seen.reservations[0].id
     asked = {whole: {'parts': wanted}}
     requests, changes = parts.changed(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics have names as Prometheus wants them, and are in the documentation as
-they are in the code."""
+"""Metrics have names by the rules of Prometheus, and the documentation lists
+them as the code does."""
 
 import pathlib
 

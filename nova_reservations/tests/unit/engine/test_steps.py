@@ -89,7 +89,7 @@ def lease(status, warned=False, **columns):
         (lease('ACTIVE', prepared=True, warned=True), 149, None),
         (lease('ACTIVE', prepared=True, warned=True), 150, Step.END),
         (lease('ACTIVE', prepared=True), 150, Step.END),
-        # What was asked for before the end comes before it, if late.
+        # The before_end action runs before the end, even if it is late.
         (lease('TERMINATING', in_nova=True), 150, Step.BEFORE_END),
         (lease('TERMINATING', warned=True, in_nova=True), 150, Step.END),
         (lease('ACTIVE', warned=True), 150, Step.END),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of reasons, against the same in plain words."""
+"""The table of reasons for holds, compared with the same rules as code."""
 
 import datetime
 import itertools
@@ -14,7 +14,7 @@ NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 
 
 def every_resource():
-    """Return all that the columns of the table can say together."""
+    """Return all combinations of values of the columns of a resource."""
     return [
         {
             'down_since': down_since,
@@ -38,7 +38,7 @@ def every_resource():
 
 
 def allowed(resource, use):
-    """Say it without the table."""
+    """Return whether the use is allowed, without the table."""
     failed = resource['down_since'] is not None
     works = not failed and resource['hold'] is None
     match use:

@@ -94,7 +94,7 @@ def test_no_requirements_are_written_in_many_ways(source):
             '[">", "$inventory:CUSTOM_FPGA", "1e0"]',
             Comparison('>', 'inventory:CUSTOM_FPGA', 1.0),
         ),
-        # What is always text, and what is text because it is asked for.
+        # Some keys are always text; s== and <in> compare any key as text.
         (
             '["==", "$availability_zone", "1"]',
             Comparison('==', 'availability_zone', '1'),
@@ -242,7 +242,7 @@ def test_whatever_is_sent_is_understood_or_refused_as_bad_input(source):
         ('["==", "$region", "RegionOne"]', True),
         ('["!=", "$region", "RegionOne"]', False),
         ({'capabilities:cpu_info': '<in> "vmx"'}, True),
-        # Numbers as numbers, and text as text.
+        # Numbers are compared as numbers, and text as text.
         ('[">", "$rack", "9"]', True),
         ('["s>", "$rack", "9"]', False),
         ('["==", "$rack", "12.0"]', True),
@@ -253,7 +253,7 @@ def test_whatever_is_sent_is_understood_or_refused_as_bad_input(source):
         ('["<", "$gpu", "1"]', False),
         ('[">", "$gpu", "False"]', True),
         ('["==", "$gpu", "true"]', False),
-        # What a host lacks.
+        # Properties and inventories that the host does not have.
         ('["==", "$nvme", "1"]', False),
         ('["!=", "$nvme", "1"]', False),
         ('["not", ["==", "$nvme", "1"]]', True),

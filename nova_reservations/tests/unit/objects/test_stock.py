@@ -23,7 +23,7 @@ def window(start, end):
 
 
 def below(provider, units, traits=(), max_unit=None):
-    """Return a provider of VGPUs below the host's own."""
+    """Return the inventory of VGPUs of a provider below the host's own."""
     return objects.Inventory(
         'VGPU',
         units,
@@ -44,7 +44,7 @@ def group(units=1, required=(), forbidden=()):
 
 
 def fit(inventories, *groups):
-    """Return how many groups are promised, one after the other."""
+    """Return the groups that are promised if they come in this order."""
     room, promised = stock.of(inventories), []
     for each in groups:
         if room[each.name] >= each.units:
@@ -103,7 +103,7 @@ class TestLeft:
 
 class TestGroups:
     def test_small_ones_may_leave_no_room_for_a_large_one(self):
-        # Two small ones may go to two providers.
+        # Two small groups may go to different providers.
         two = [below(1, 2), below(2, 2)]
         assert fit(two, group(2), group(), group()) == [group(2), group()]
         assert fit(two, group(), group(), group(2)) == [group(), group()]
@@ -167,10 +167,10 @@ class TestNames:
 
 @functools.cache
 def always_fit(free, groups):
-    """Return whether all groups find room in whichever order they come, and
-    wherever each of them goes.
+    """Return whether all groups find room, in any order, and wherever
+    placement puts each of them.
 
-    :param free: of each provider: units, traits, and the most to one
+    :param free: units, traits and max_unit of each provider
     """
     for index, each in enumerate(groups):
         others = (*groups[:index], *groups[index + 1 :])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of the record in a window, beside those that are counted second by
+"""Sums of the usage record in a window, compared with a count second by
 second."""
 
 import datetime
@@ -83,7 +83,7 @@ def windows(draw):
 
 
 def lasts(row, second):
-    """Return whether a row counts in the second that begins then."""
+    """Return whether a row counts in the second that begins at that time."""
     return row.started_at <= at(second) and (
         row.ended_at is None or at(second) < row.ended_at
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are emptied, and the places of what is on them."""
+"""Hosts that are drained, and the targets of the servers on them."""
 
 import itertools
 
@@ -35,7 +35,8 @@ costs = st.lists(
 
 
 def fulfils(chosen, asked):
-    """Return whether these are just what each want needs: tries them all."""
+    """Return whether the chosen hosts satisfy each want, and none is left
+    over; tries all orders."""
     slots = [want for want in asked for _ in range(want.count)]
     return len(slots) == len(chosen) and any(
         all(one in want.offers for one, want in zip(order, slots, strict=True))
@@ -98,7 +99,7 @@ def test_all_that_is_placed_has_room_where_it_goes(asked, free):
                 if where == target
             )
     for server in needs.keys() - placed.keys():
-        # There is no room that nobody has been given.
+        # A server without a place fits on no target beside those placed.
         for target in fits[server]:
             assert any(
                 needs[server][name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sweep equals a count at every instant."""
+"""The sweep over a project's windows gives the same as a count per instant."""
 
 import datetime
 
@@ -38,15 +38,15 @@ SOON = planner.SOON / limits.HOUR
 """Hours for which what is over counts, as long as it is not overdue."""
 
 INSTANTS = (0, SOON, *range(1, LAST + 1))
-"""Hours at which anything changes."""
+"""Hours at which the amounts that are held may change."""
 
 PATIENCE = datetime.timedelta(hours=3)
 """The longest that an end may take."""
 
 
 def number(many, hour, what, patience=PATIENCE):
-    """Count what is held at an instant from noon on; patience is None where
-    nothing is overdue."""
+    """Count what is held at an instant from noon on; patience is None for
+    leases that cannot be overdue."""
     return sum(
         each.count(what)
         for each in many
@@ -54,7 +54,8 @@ def number(many, hour, what, patience=PATIENCE):
         or (hour < SOON and each.window.end <= NOON)
         or (
             patience is not None
-            # An end that is no hour ago is less than a minute ago, too.
+            # Ends are at whole hours, so one before noon is overdue; an end
+            # at noon is not yet.
             and each.window.end < NOON
             and booking.at(hour) < each.window.end + patience
         )
@@ -149,7 +150,7 @@ def test_a_breach_tells_how_much_and_when():
 
 
 def late(lease_id, minutes, hosts=1):
-    """Return what a lease holds whose end was so long ago."""
+    """Return what a lease still holds that long after its end."""
     end = NOON - datetime.timedelta(minutes=minutes)
     window = interval.Interval(end - limits.HOUR, end)
     return limits.Held(lease_id, window, {'hosts': hosts}, lease_id)

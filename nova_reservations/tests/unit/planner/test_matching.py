@@ -49,8 +49,8 @@ def ask(candidates, minimum, maximum=None, must_keep=(), name='one'):
 
 
 def assign(*asks, seed='lease', best_fit=True):
-    """Return the ids that each gets; or the name of whom there are too few
-    for."""
+    """Return the IDs that each reservation gets; or the number of the one for
+    which there are too few."""
     named = [
         dataclasses.replace(
             asked,
@@ -68,7 +68,8 @@ def assign(*asks, seed='lease', best_fit=True):
 
 
 def choose(candidates, minimum, maximum=None, seed='lease', must_keep=()):
-    """Return the ids that one reservation gets; None: too few."""
+    """Return the IDs that one reservation gets, or None if there are too
+    few."""
     found = assign(ask(candidates, minimum, maximum, must_keep), seed=seed)
     return None if found == 0 else found[0]
 
@@ -91,8 +92,8 @@ def test_as_many_are_chosen_as_there_are_up_to_the_maximum():
         ((1, 1), (0, 5)),
         ((2, 3), (300, 300)),
         ((300, 300), (0, None)),
-        # Both are free for good: the one with neighbours close by is split
-        # into fewer pieces.
+        # Both are free without end. The one without a gap before is better:
+        # no gap is left between two leases.
         ((0, None), (8, None)),
     ],
 )
@@ -146,7 +147,7 @@ def test_an_active_lease_only_adds():
     assert choose(more, 3, must_keep=[1, 2]) == [1, 2, 3] or (
         choose(more, 3, must_keep=[1, 2]) == [2, 1, 3]
     )
-    # One that it has is no longer free, and one would have to go.
+    # Host 4 is no longer a candidate, or one of two hosts would have to go.
     assert choose(more, 1, 3, must_keep=[1, 2, 4]) is None
     assert choose(candidates, 1, must_keep=[1, 2]) is None
 
@@ -194,7 +195,7 @@ def test_what_can_be_fulfilled_is_fulfilled(wishes, seed):
 
 
 def can_be_fulfilled(wishes, taken):
-    """Try everything."""
+    """Return whether all wishes can be fulfilled; tries all choices."""
     if not wishes:
         return True
     (numbers, minimum), *others = wishes
@@ -239,7 +240,8 @@ def test_choices_are_whole_repeatable_and_tightest_first(
 
 
 def clearly_tighter(one, other):
-    """Return whether other leaves over twice as much free, and an hour."""
+    """Return whether the gaps of other are over twice those of one, plus an
+    hour."""
     if one.gap_after is None or other.gap_after is None:
         return one.gap_after is not None and other.gap_after is None
     most = 2 * (one.gap_before + one.gap_after) + hours(1)

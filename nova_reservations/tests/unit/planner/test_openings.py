@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Openings, against a look at every second of every window."""
+"""Openings, compared with a check of every second of every window."""
 
 import dataclasses
 import itertools
@@ -33,9 +33,10 @@ def seconds(count):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """:ivar holds: resource -> (start, end, amounts, or None for the whole).
+    """:ivar holds: resource -> (start, end, amounts), amounts being None for
+        the whole resource.
 
-    :ivar could: of each reservation, the resources that it could have.
+    :ivar could: for each reservation, the resources that it could have.
     """
 
     demands: tuple
@@ -98,7 +99,8 @@ class Case:
         )
 
     def fits(self, start, end):
-        """Return whether some choice has enough for all."""
+        """Return whether some choice of resources suffices for all
+        reservations."""
         return any(
             self._is_enough(choice, start, end)
             for choice in itertools.product(
@@ -112,7 +114,7 @@ class Case:
         )
 
     def _choices(self, asked, could):
-        """Yield resource -> slots, for each way to have as many as wanted."""
+        """Yield resource -> slots, for each way to get the wanted number."""
         wanted = asked.minimum if asked.exclusive else asked.slots
         most = 1 if asked.affinity is False else wanted
         for counts in itertools.product(range(most + 1), repeat=len(could)):
@@ -148,7 +150,7 @@ def spans(draw):
 
 
 def of(kind, units):
-    """Return holds of a resource."""
+    """Return a strategy for the holds of a resource."""
     return st.lists(
         st.tuples(spans(), units).map(lambda hold: (*hold[0], hold[1])),
         max_size=4,
@@ -211,7 +213,7 @@ def test_a_lease_can_start_no_earlier_and_then(case, length, begin):
     ]
     assert found[:1] == [at(second) for second in fitting[:1]]
     assert set(found) <= {at(second) for second in fitting}
-    # Between two of them nothing has changed.
+    # A start that is not found directly follows another that fits.
     assert all(
         at(second) in found or second - 1 in fitting for second in fitting
     )
@@ -265,7 +267,7 @@ def test_a_lease_can_last_until_then_and_no_longer(case, begin, length, more):
     latest = openings.latest_end(
         case.wishes(begin), at(begin), at(after), at(before)
     )
-    # What lasts until before, or longer, is not asked about.
+    # latest_end() is only used where the lease does not fit until before.
     if not case.fits(begin, before):
         assert latest == (at(ends[-1]) if ends else None)
 

@@ -85,7 +85,8 @@ def planned(asks, best_fit=True, seed='seed'):
 
 
 def assign(*asks, **others):
-    """Return resource id -> slots for each; or who can't be fulfilled."""
+    """Return resource ID -> slots for each reservation; or the number of one
+    that cannot be fulfilled."""
     found = planned(asks, **others)
     if isinstance(found, offers.Shortage):
         return int(found.reservation_id)
@@ -175,7 +176,7 @@ class TestAssign:
 
 
 def first_fit(vcpus, wanted):
-    """Return whether all fit, each in the first host that has room."""
+    """Return whether all fit if each takes the first hosts that have room."""
     left = list(vcpus)
     for slots, each, affinity in wanted:
         for number, has in enumerate(left):
@@ -241,13 +242,13 @@ class TestMixture:
         found = assign(
             whole, *(ask(*vcpus, slots=count) for count in slots), seed=seed
         )
-        # Slots of one VCPU each need only room in all.
+        # Slots have one VCPU each, so only the sum of the free VCPUs counts.
         possible = any(
             sum(vcpus) - sum(taken) >= sum(slots)
             for taken in itertools.combinations(vcpus, hosts)
         )
         if isinstance(found, int):
-            # Two greedy orders are tried, not all that there are.
+            # The planner tries two greedy orders only, so it may miss a plan.
             assert not possible or hosts > 1 or len(slots) > 1
             return
         assert possible

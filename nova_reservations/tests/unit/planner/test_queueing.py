@@ -58,7 +58,7 @@ def queued(*kinds, start=0, end=1, arrival=1):
 
 
 def use(start, end, vcpus=None, replaced=False):
-    """Return the use of all, or of so many VCPUs."""
+    """Return the use of a whole resource, or of so many VCPUs."""
     return wishes.Use(
         NOON + start * HOUR,
         NOON + end * HOUR,
@@ -157,7 +157,7 @@ uses = st.builds(
     st.data(),
 )
 def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
-    """Held against all pairs of those who wait."""
+    """The expected result comes from all pairs of leases that wait."""
     freed_resources = [
         thing(number, colour, held)
         for number, (colour, held) in enumerate(described)
@@ -188,7 +188,7 @@ def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
             for wanted in each.wishes
             for theirs in other.wishes
         )
-        # As one does that gets what it wants, and leaves.
+        # A lease that gets what it wants leaves the queue.
         if data.draw(st.booleans()):
             there.join(each)
             ahead.append(each)

@@ -32,7 +32,7 @@ def test_a_local_time_that_there_is_not_is_refused_with_its_date():
 
 
 def test_of_a_local_time_that_there_is_twice_it_is_the_first():
-    """On 2027-10-31 02:30 is at UTC+2, and an hour later at UTC+1."""
+    """On 2027-10-31 it is 02:30 in UTC+2, and an hour later in UTC+1."""
     assert recurrence.repeated(utc(2027, 10, 30, 0, 30), DAY, 3, ROME) == [
         utc(2027, 10, 30, 0, 30),
         utc(2027, 10, 31, 0, 30),
@@ -41,7 +41,7 @@ def test_of_a_local_time_that_there_is_twice_it_is_the_first():
 
 
 def test_the_first_time_of_all_is_as_given():
-    """The second 02:30 of the day."""
+    """The series begins at the second 02:30 of the day."""
     assert recurrence.repeated(utc(2027, 10, 31, 1, 30), DAY, 2, ROME) == [
         utc(2027, 10, 31, 1, 30),
         utc(2027, 11, 1, 1, 30),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room for a newcomer where none is: promises move on paper."""
+"""Replanning: promises move to other resources to make room for a newcomer."""
 
 from collections import Counter
 import datetime
@@ -34,7 +34,7 @@ def make_room(held, *newcomers, limit=200):
 
 
 def apply(held, newcomers, room):
-    """Return the timelines with what the plan does, having checked it."""
+    """Check the plan, and return the timelines after it."""
     after = {key: list(its) for key, its in held.items()}
     taken = []
     for move in room.moves:
@@ -76,7 +76,7 @@ class TestExamples:
         assert room == replanning.Room({NEW: [2]}, [])
 
     def test_a_promise_moves_so_that_another_fits(self):
-        """Both are taken for a part of the window, by one promise."""
+        """Each resource has one promise in a part of the window."""
         held = {
             1: [promise('a', 1, 2, self.ALL)],
             2: [promise('b', 3, 4, self.ALL)],
@@ -150,8 +150,8 @@ class TestExamples:
 
 @st.composite
 def equal_clouds(draw):
-    """Return promises that were booked one after the other, on the first
-    that is free, some of which have begun before 0."""
+    """Return promises that were booked one after the other, each on the
+    first resource that is free. Those that begin by 0 do not move."""
     count = draw(st.integers(1, 5))
     everybody = frozenset(range(count))
     held = {key: [] for key in everybody}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots that stay where fewer are wanted, against brute force."""
+"""Slots that stay when fewer are wanted, compared with brute force."""
 
 import itertools
 

@@ -35,7 +35,7 @@ hosts = st.lists(st.lists(loads, max_size=4), max_size=3)
 
 
 def fitting(held, window):
-    """Return the slots that fit on a host, by what is left at its peak."""
+    """Return how many slots fit on a host at the peak of its use."""
     there = [
         load
         for load in held

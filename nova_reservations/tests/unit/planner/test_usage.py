@@ -38,8 +38,8 @@ def test_each_step_counts_the_resources_that_some_window_holds_in_it(
             len({r for r, a, b in windows if a < until and begin < b})
         )
         begin = until
-    # What begins after the end, though within the last step's full length,
-    # is not asked of the function: the database leaves it out.
+    # The database leaves out windows that begin after the end, even if they
+    # begin within the full length of the last step.
     asked = [window for window in windows if window[1] < end]
     assert usage.held(asked, START, end, minutes(step)) == expected
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of hosts and requests as nova-scheduler has them, without Nova."""
+"""Host states and requests of nova-scheduler, made without its services."""
 
 from typing import Any
 import uuid
@@ -23,7 +23,7 @@ def host(name: str = 'host1', **attributes: Any) -> host_manager.HostState:
 
 
 def reports(version: int = 1, **figures: dict[str, Any]) -> dict[str, str]:
-    """Return the stats of a host whose plugins have these figures."""
+    """Return the stats that a host with these figures of plugins reports."""
     return stats.encode(
         {name: stats.Report(version, each) for name, each in figures.items()},
         stats.Plugins({name: version for name in figures}, {}),

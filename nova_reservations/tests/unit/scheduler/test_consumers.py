@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumers of metrics: what they hold, and one of them that fails."""
+"""Consumers of metrics: their quantities, and a consumer that fails."""
 
 import json
 
@@ -28,7 +28,7 @@ def conf():
 
 @pytest.fixture
 def logged(caplog):
-    """Return the lines of the log that operators must see."""
+    """Return the function that lists our lines in the log."""
     return lambda: [
         record.getMessage()
         for record in caplog.records
@@ -37,7 +37,7 @@ def logged(caplog):
 
 
 class Faulty(base.QuantityConsumer):
-    """Raises in the methods that are in its set."""
+    """Raises in the methods that are in ``faults``."""
 
     def __init__(self, name='faulty', conf=None):
         super().__init__(name, conf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""So many processes of a host look at what is due, whoever of them dies."""
+"""A fixed number of processes of a host runs the engine, even if some die."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ FORK = multiprocessing.get_context('fork')
 
 @pytest.fixture
 def locks(tmp_path):
-    """A process of this host, each time."""
+    """Makes the locks of one more process of this host."""
 
     def process(count=2, host='controller'):
         return engine_locks.EngineLocks(tmp_path / 'locks', host, count)
@@ -40,7 +40,7 @@ def test_what_one_releases_another_gets(locks):
 
 
 def test_who_has_released_it_gets_none_again(locks):
-    """A look that was about to begin when the process was stopped."""
+    """A look may be about to begin when the process is stopped."""
     one = locks()
     one.release()
     assert not one.acquire()
@@ -48,7 +48,7 @@ def test_who_has_released_it_gets_none_again(locks):
 
 
 def test_other_hosts_have_their_own(locks):
-    """They may share the directory."""
+    """Hosts may share the directory of the locks."""
     assert locks(count=1).acquire()
     assert locks(count=1, host='other').acquire()
 
@@ -72,7 +72,7 @@ def test_that_of_a_process_that_was_killed_is_free(locks):
 
 
 def test_a_process_that_is_begun_meanwhile_does_not_keep_it(locks):
-    """As privsep's is, or qemu-img."""
+    """Examples are the privsep daemon, and qemu-img."""
     one = locks(count=1)
     assert one.acquire()
     assert not os.get_inheritable(one._lock)
@@ -93,7 +93,7 @@ def test_who_has_begun_without_a_lock_goes_on(locks, tmp_path):
     directory.touch()
     one = locks(count=1)
     assert one.acquire()
-    # The directory is mended, and another process is the first in it.
+    # The directory is repaired, and another process gets the lock in it.
     directory.unlink()
     assert locks(count=1).acquire()
     assert one.acquire()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks of the loop, in one process and in another."""
+"""The loop of the engine in two processes, of which one has the lock."""
 
 from nova_reservations.scheduler import engine_locks
 from nova_reservations.scheduler import loop
 
 
 class Parts:
-    """All parts of a loop; they note how they are used."""
+    """Stands for all parts of a loop; records its calls."""
 
     def __init__(self):
         self.used = []
@@ -46,7 +46,7 @@ def test_a_process_that_is_stopped_leaves_the_work_to_another(tmp_path):
     loops[0]._tick()
     loops[0].stop()
     assert first.used[-2:] == ['stop', 'close']
-    # It may have begun a look meanwhile.
+    # A tick may run after the stop, since it had begun before.
     loops[0]._tick()
     loops[1]._tick()
     assert first.used[-1] == 'close'

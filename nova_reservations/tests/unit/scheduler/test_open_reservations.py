@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of the scheduler for one request, and what they leave for
-nova-conductor."""
+"""The runs of the scheduler for one request, and the result that
+nova-conductor gets."""
 
 import json
 import types
@@ -23,9 +23,9 @@ CLAIM = '{"allocations": {"host": {"resources": {"VCPU": 1}}}}'
 class Scheduler:
     """A scheduler that finds no host in some open reservations.
 
-    :ivar full: them.
-    :ivar opened: all of the project, in the order of their ends.
-    :ivar runs: where the request was sent, run by run.
+    :ivar full: the reservations without a host.
+    :ivar opened: all open reservations of the project, by their ends.
+    :ivar runs: the reservation of each run; None: outside of all.
     """
 
     def __init__(self, opened, full, is_whole=True):
@@ -197,7 +197,7 @@ def pairs(found):
 
 
 def is_better(asked, slot, than):
-    """Return whether a slot leaves less unused than another one for sure."""
+    """Return whether a slot certainly leaves less unused than another one."""
     if slot is None or than is None:
         return than is None and slot is not None
     if than.fits(asked):
@@ -206,6 +206,7 @@ def is_better(asked, slot, than):
 
 
 def amounts_of(slot, among):
-    """Return the amounts of all classes that some slot has."""
+    """Return the amounts of a slot, with a zero for each class that only
+    other slots have."""
     names = {name for each in among for name in each.slot or ()}
     return slot and {name: slot[name] for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host states tell of reservations, and are weighed by that."""
+"""Host states know the reservations of hosts, and are weighed by them."""
 
 from nova.scheduler import weights
 import pytest

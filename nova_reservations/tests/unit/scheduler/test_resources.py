@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter and the weigher by what consumers hold."""
+"""The filter and the weigher by the quantities of consumers."""
 
 import decimal
 
@@ -30,7 +30,7 @@ def consumers_of(*names):
 
 
 def host_with(**free):
-    """A host state of which consumers hold these."""
+    """Return a host state with these amounts free, of 100 each."""
     return hosts.host(
         held={
             name: base.Quantity(decimal.Decimal(100), 100 - amount)
@@ -115,7 +115,7 @@ def test_a_consumer_that_fails_refuses_only_who_names_its_resource(method):
 
 
 def order(monkeypatch, weigher, states, request, consumers=()):
-    """Return the names of the hosts as Nova would try them."""
+    """Return the names of the hosts in the order that Nova tries them."""
     monkeypatch.setattr(host_states, '_consumers', consumers_of(*consumers))
     handler_ = weights.HostWeightHandler()
     return [

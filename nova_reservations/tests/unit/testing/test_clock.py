@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases start and end by the database's clock, so that a machine whose own
-is wrong does no harm: no code asks its own, but to see whether it says the
-same. nova-compute, which has no lease and no database, says when it has
-measured."""
+"""Leases start and end by the database's clock, so that a machine with a wrong
+clock does no harm.
+
+Code reads the clock of its own machine in one place only, which compares it
+with the database's. nova-compute is exempt: it has no leases and no database,
+and puts its own time on measurements.
+"""
 
 import ast
 import pathlib
@@ -14,7 +17,7 @@ CLOCKS = {'time', 'utcnow', 'utcnow_ts', 'today', 'localtime', 'gmtime'}
 
 
 def asks_its_own_clock(call):
-    """Return whether it is datetime.now(), time.time() or one of the kind."""
+    """Return whether a call is datetime.now(), time.time() or the like."""
     if not isinstance(call.func, ast.Attribute):
         return False
     whose = ast.unparse(call.func.value)

@@ -49,7 +49,7 @@ def occasion():
 
 
 class Receiver:
-    """A web server that answers as it is told, and keeps what it got."""
+    """A web server that answers with a given status, and keeps requests."""
 
     def __init__(self) -> None:
         self.status = 204
@@ -146,7 +146,7 @@ class TestWebhook:
 
 
 class Postman:
-    """In place of smtplib.SMTP: keeps what is sent."""
+    """Replaces smtplib.SMTP, and keeps the messages."""
 
     sent: ClassVar[list] = []
 

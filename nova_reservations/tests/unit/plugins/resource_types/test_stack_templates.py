@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of stacks: that which they may have, and all else.
+"""Templates of stacks: their allowed contents, and refusals of all else.
 
 Decision 0058: doc/source/decisions/0058-stacks
 """
@@ -142,7 +142,7 @@ def test_a_resource_that_is_none_is_refused(definition):
         'deployment_swift_data',
         'software_config_transport',
         'block_device_mapping',
-        # A function in place of all properties.
+        # Functions of Heat that stand for all properties together.
         'get_param',
         'if',
     ],
@@ -257,8 +257,8 @@ def test_what_is_adopted_keeps_its_condition_and_no_properties():
 
 
 class TestPreviews:
-    """They have what is made, though their stack has another name, and no
-    ID."""
+    """A preview must show the resources that are created later, although its
+    stack has another name and no ID."""
 
     @pytest.mark.parametrize(
         'late',

@@ -166,7 +166,7 @@ class TestHosts:
         assert plugin.end(early) == base.Waiting(
             'Waiting for servers that are on their way'
         )
-        # Nobody is let in any more, and it is not over.
+        # The aggregate is gone, so no server is let in, but the end waits.
         assert not cloud.aggregate_hosts
         assert plugin.end(booking) is None
 
@@ -215,7 +215,7 @@ class TestHosts:
     def test_what_nobody_could_use_is_given_back_at_once(
         self, plugin, cloud, booking, status
     ):
-        """Its servers are of the lease before."""
+        """The servers on its hosts belong to the lease before."""
         plugin.prepare(booking)
         server = cloud.boot('one', 'p')
         reservation = dataclasses.replace(RESERVATION, status=status)
