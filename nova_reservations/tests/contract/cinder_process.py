@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Cinder, without keystone and without storage, in a process: where
-Nova is tested it can not be, for both have one configuration.
+"""A real Cinder, without keystone and storage, in a process of its own.
 
-Whoever asks it is an administrator, in the project that the token names.
+Nova and Cinder cannot share a process, since both use the global
+configuration.
 
-Arguments: a folder for its files, and the descriptor of a socket.
+Every request is an administrator's, in the project that its token names.
+
+Arguments: a folder for Cinder's files, and the descriptor of a socket.
 """
 
 import pathlib
@@ -40,7 +42,7 @@ def main() -> None:
     from oslo_config import cfg
 
     cfg.CONF(sys.argv[1:], project='cinder')
-    # The API looks at them when it is imported.
+    # The API reads the tables when it is imported.
     migration.db_sync()
     from cinder.wsgi import api
 

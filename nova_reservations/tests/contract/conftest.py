@@ -16,7 +16,7 @@ from nova_reservations.tests.functional.nova import shared
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run all tests that share the Nova."""
+    """Run all tests that share the Nova in one process."""
     for item in items:
         if item.get_closest_marker('functional') and item.path.is_relative_to(
             __file__.rpartition('/')[0]
@@ -46,7 +46,7 @@ def _nova(_nova_is_shared: None) -> Iterator[nova_world.Nova]:
     params=['fake', pytest.param('nova', marks=pytest.mark.functional)]
 )
 def world(request: pytest.FixtureRequest) -> worlds.World:
-    """Each cloud in turn; all tests share one Nova, which is as at first."""
+    """The fake and Nova in turn. All tests share one Nova, which is reset."""
     if request.param == 'fake':
         return worlds.Fake()
     found: nova_world.Nova = request.getfixturevalue('_nova')
@@ -60,7 +60,7 @@ def cloud(world: worlds.World) -> ports.Cloud:
 
 @pytest.fixture(scope='package')
 def neutron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the URL of a Neutron that all tests have, of each part of it."""
+    """Return the URL of a Neutron that all tests share."""
     folder = tmp_path_factory.mktemp('neutron')
     with services.running('neutron', folder) as url:
         yield url
@@ -68,7 +68,7 @@ def neutron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def asked_neutron(neutron: str) -> Iterator[str]:
-    """Have the product ask it."""
+    """Let the product send its requests to that Neutron."""
     with contextlib.ExitStack() as stack:
         for name, value in {
             'auth_type': 'none',

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Heat, without keystone and without other services, in a process:
-where Nova is tested it can not be, for both have one configuration.
+"""A real Heat, without keystone and other services, in a process of its own.
 
-Whoever asks it is the user, in the project, that its headers name.
+Nova and Heat cannot share a process, since both use the global configuration.
 
-Arguments: a folder for its files, and the descriptor of a socket.
+The headers of a request name its user and project.
+
+Arguments: a folder for Heat's files, and the descriptor of a socket.
 """
 
 import json
@@ -31,11 +32,11 @@ def main() -> None:
     file.write_text(
         file.read_text()
         .replace('[paste_deploy]', '[paste_deploy]\nflavor = noauth')
-        # Keystone would have to give a trust.
+        # The default method needs a trust from keystone.
         .replace('[DEFAULT]', '[DEFAULT]\ndeferred_auth_method = password')
         + f'\n[oslo_policy]\npolicy_file = {layout.etc}/policy.json\n'
     )
-    # Without keystone nobody is a member of anything.
+    # Without keystone nobody has a role, so everybody may make requests.
     rules = dict.fromkeys(
         (
             'actions:suspend',
@@ -46,13 +47,13 @@ def main() -> None:
         ),
         '@',
     )
-    # To an administrator Heat shows what is of others.
+    # Nobody is an administrator: Heat would show them stacks of others.
     rules['context_is_admin'] = '!'
     (layout.etc / 'policy.json').write_text(json.dumps(rules))
     sys.argv = ['heat']
     databases.begin_late()
     orchestration.configure(layout)
-    # The tables are there before the engine looks at them.
+    # The tables must exist before the engine starts.
     from heat.db import migration
     from heat.wsgi import api
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Neutron, without keystone and without networks, in a process: where
-Nova is tested it can not be, for both have one configuration.
+"""A real Neutron, without keystone and networks, in a process of its own.
 
-Arguments: a folder for its files, and the descriptor of a socket.
+Nova and Neutron cannot share a process, since both use the global
+configuration.
+
+Arguments: a folder for Neutron's files, and the descriptor of a socket.
 """
 
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole Nova that the contract is held to."""
+"""A whole Nova, with which the tests check the contract."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from nova_reservations.tests.functional.nova import test_instances
 
 
 class Started(test_instances.InstancesTestCase):
-    """A Nova that is started once, and is as at first for each test."""
+    """A Nova that is started once, and reset for each test."""
 
     NUMBER_OF_CELLS = 2
     hosts = worlds.HOSTS
@@ -29,11 +29,11 @@ class Started(test_instances.InstancesTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        # Most is asked for in a project's name.
+        # The product sends most requests in the name of a project.
         self.trust()
 
     def runTest(self) -> None:
-        """No test of its own."""
+        """Do nothing: the class has no test of its own."""
 
 
 class Nova(worlds.World):
@@ -44,7 +44,7 @@ class Nova(worlds.World):
         super().__init__()
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        # A busy machine takes longer than what Nova waits for by itself.
+        # On a busy machine this takes longer than Nova's tests wait.
         self.nova._wait_for_assert(
             lambda: self.nova.assertTrue(holds()), max_retries=600, sleep=0.1
         )
@@ -77,7 +77,7 @@ class Nova(worlds.World):
             fixtures.MonkeyPatch(
                 f'{casts}.terminate_instance', lambda *args, **kwargs: None
             ),
-            # On a busy machine computes report late.
+            # On a busy machine nova-compute reports late, and seems down.
             fixtures.MonkeyPatch(
                 'nova.servicegroup.API.service_is_up', lambda *args: True
             ),
@@ -99,7 +99,7 @@ class Nova(worlds.World):
 
     def shelve(self, server: str) -> None:
         self.nova.api.post_server_action(server, {'shelve': None})
-        # Nova forgets its host a moment later.
+        # Nova clears the host a moment after it sets the status.
         self.nova._wait_for_server_parameter(
             {'id': server},
             {'status': 'SHELVED_OFFLOADED', 'OS-EXT-SRV-ATTR:host': None},
@@ -199,7 +199,7 @@ class Nova(worlds.World):
         return self._claim(str(uuid.uuid4()), ours, name)
 
     def claim_unbuilt(self, host: objects.Resource) -> str:
-        # nova-conductor looks at the quota again when a host is claimed.
+        # nova-conductor checks the quota again after a host is claimed.
         with fixtures.MockPatchObject(
             manager.ComputeTaskManager,
             '_recheck_quota',
@@ -256,7 +256,8 @@ class Nova(worlds.World):
         ]
 
     def may_use(self, project_id: str, flavor_id: str) -> bool:
-        # Nova's own client is an administrator's, who may use all.
+        # The client of Nova's tests is an administrator, who may use all
+        # flavors.
         member = api_client.TestOpenStackClient(
             'fake',
             self.nova.api_fixture.base_url,

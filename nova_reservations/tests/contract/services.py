@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of OpenStack that tests have in a process of their own."""
+"""Services of OpenStack that tests run in processes of their own."""
 
 from collections.abc import Iterator
 import contextlib
@@ -13,9 +13,9 @@ _ROOT = pathlib.Path(__file__).parents[3]
 
 @contextlib.contextmanager
 def running(name: str, folder: pathlib.Path) -> Iterator[str]:
-    """Run ``<name>_process`` beside this module; the URL where it listens.
+    """Run the module ``<name>_process`` beside this one, and give its URL.
 
-    :param folder: of its files, and of its log
+    :param folder: the folder for its files and its log
     """
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks and floating IPs: the fake keeps to what a real Neutron does."""
+"""Networks and floating IPs: the fake behaves as a real Neutron does."""
 
 from typing import Any
 import uuid
@@ -114,7 +114,7 @@ class NeutronWorld:
     params=['fake', pytest.param('neutron', marks=pytest.mark.functional)]
 )
 def world(request: pytest.FixtureRequest) -> FakeWorld | NeutronWorld:
-    """Each in turn, with an external network that nobody has used."""
+    """The fake and Neutron in turn, with a new external network."""
     if request.param == 'fake':
         return FakeWorld()
     return NeutronWorld(request.getfixturevalue('asked_neutron'))
@@ -174,7 +174,7 @@ def test_an_address_is_given_once(world):
     port = world.make_port(OTHER)
     with pytest.raises(exception.CloudRefused, match=OTHER):
         create(world, OTHER)
-    # The port that a floating IP has itself is none of these.
+    # The port that belongs to the floating IP itself does not count.
     found = world.networks.find_ports(world.external, [FREE, OTHER])
     assert found == {OTHER: port}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks on segments: the fake keeps to what a real Neutron does."""
+"""Networks on segments: the fake behaves as a real Neutron does."""
 
 import dataclasses
 import itertools
@@ -41,7 +41,7 @@ class FakeWorld:
         return key
 
     def add_subnet(self, network: ports.SegmentNetwork) -> None:
-        """Nothing of it is to be seen here."""
+        """Do nothing: the fake has no subnets."""
 
     def take(self, where: segment.Segment, project_id: str) -> None:
         made = ports.SegmentNetwork(
@@ -122,7 +122,7 @@ def world(request: pytest.FixtureRequest) -> FakeWorld | NeutronWorld:
 
 @pytest.fixture
 def where() -> segment.Segment:
-    """A VLAN that nobody has used."""
+    """A VLAN that no test has used."""
     return segment.Segment(PHYSICAL, next(_VLANS))
 
 

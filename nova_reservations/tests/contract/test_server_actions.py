@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of ``ports.Servers``: what Nova is asked to do with them."""
+"""The promises of ``ports.Servers``: actions of Nova on servers."""
 
 import uuid
 
@@ -26,7 +26,7 @@ VERBS = (
 
 
 def ask(world, verb, server, key=KEY, check=go_on, now=None):
-    """Ask for it once; return the server's outcome: waiting, failed."""
+    """Ask for an action once; return its outcome: waiting, failed."""
     found = server
     if isinstance(server, str):
         found = world.known(server)
@@ -47,7 +47,7 @@ def ask(world, verb, server, key=KEY, check=go_on, now=None):
 
 
 def until_done(world, verb, server, key=KEY):
-    """Ask until nothing is waited for; return why it has failed."""
+    """Ask until the action is over; return why it failed, or None."""
     seen = []
 
     def is_done():
@@ -59,7 +59,7 @@ def until_done(world, verb, server, key=KEY):
 
 
 def until(world, server, state, host=None):
-    """Wait until it is in the state, and is not being changed."""
+    """Wait until the server is in the state, without a task."""
 
     def is_there():
         found = world.known(server)
@@ -71,7 +71,7 @@ def until(world, server, state, host=None):
 
 
 def until_left(world, server, state):
-    """Wait until it is in the state on a host that is not the first."""
+    """Wait until the server has left the first host, and is in the state."""
     world.eventually(
         lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
     )
@@ -132,7 +132,7 @@ class TestDelete:
         assert world.cloud.servers.delete_servers([found], go_on) == {}
 
     def test_one_whose_host_is_forced_down_is_deleted(self, world):
-        """Somebody knows that nothing runs there any more."""
+        """Who forces a host down knows that nothing runs there any more."""
         server = world.boot(world.hosts[0])
         found = world.known(server)
         world.force_down(world.hosts[0])
@@ -351,7 +351,7 @@ class TestDrain:
     @pytest.mark.parametrize('key', [KEY, AGAIN], ids=['once', 'again'])
     @pytest.mark.parametrize('state', ['active', 'stopped'])
     def test_one_is_moved_and_is_as_it_was(self, world, state, key):
-        """Also if it is asked for again while it is moved."""
+        """A second request during the move changes nothing."""
         server = world.boot(world.hosts[0])
         if state == 'stopped':
             world.stop(server)

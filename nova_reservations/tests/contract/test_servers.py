@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of ``ports.Servers``: where servers are, and what they hold."""
+"""The promises of ``ports.Servers``: hosts and allocations of servers."""
 
 import dataclasses
 import functools
@@ -59,7 +59,7 @@ class TestOnHosts:
         for _ in range(2):
             world.cloud.servers.release_claims([found], go_on)
         assert world.cloud.servers.occupancy(world.hosts)['host1'].empty
-        # Its user may want to know why.
+        # The server itself stays: its user may want to know why it failed.
         assert world.known(server).state == 'error'
 
 

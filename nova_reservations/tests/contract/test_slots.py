@@ -16,7 +16,7 @@ from nova_reservations.tests.contract.worlds import RESERVATION
 
 
 def wanted(*hosts, flavor=worlds.SLOT, affinity=None):
-    """:param hosts: with the slots on each"""
+    """:param hosts: pairs of a host and the number of slots on it"""
     return ports.ReservedSlots(
         RESERVATION, worlds.PROJECT, 'user', flavor, affinity, hosts
     )
@@ -124,7 +124,7 @@ class TestSlots:
             world.cloud.slots.ensure_slots(slots, go_on)
             assert held(reservation_id, [one]) == {'host1': 1}
         found = world.cloud.slots.offered_slots([one])
-        # It could not be taken away.
+        # The slot that a server holds could not be taken away.
         assert found[reservation_id] == {'host1': 1}
 
     def test_they_go_host_by_host_but_for_those_that_are_held(self, world):
@@ -204,7 +204,7 @@ class TestTheirFlavor:
             world.cloud.slots.allow_flavor(slots, go_on)
         assert world.may_use(worlds.PROJECT, RESERVATION)
         assert not world.may_use(worlds.OTHERS, RESERVATION)
-        # Nor does it become nobody's again as long as it is the same.
+        # To ensure the same slots again does not withdraw the flavor.
         world.cloud.slots.ensure_slots(slots, go_on)
         assert world.may_use(worlds.PROJECT, RESERVATION)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks: the fake keeps to what a real Heat does.
+"""Stacks: the fake behaves as a real Heat does.
 
-The resources of templates are such that Heat has by itself.
+The templates only have resources that need no other service than Heat.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ WORD = 'OS::Heat::RandomString'
 
 
 def template(**parameters: Any) -> ports.Template:
-    """Return one of a word, and of a group of two."""
+    """Return a template of one random string, and a group of two."""
     word = {'type': WORD, 'properties': {'length': {'get_param': 'length'}}}
     fixed = {'type': WORD, 'properties': {'length': 7}}
     group = {
@@ -52,7 +52,7 @@ def template(**parameters: Any) -> ports.Template:
 
 
 def mark() -> ports.Mark:
-    """Return that of a reservation that has no stack yet."""
+    """Return the mark of a new reservation, which has no stack yet."""
     return ports.Mark(str(uuid.uuid4()), worlds.DATABASE)
 
 
@@ -70,7 +70,7 @@ class HeatWorld:
         self.stacks = stacks.Stacks()
 
     def finish(self) -> None:
-        """It does so by itself."""
+        """Do nothing: Heat finishes its actions by itself."""
 
 
 World = FakeWorld | HeatWorld
@@ -78,7 +78,7 @@ World = FakeWorld | HeatWorld
 
 @pytest.fixture(scope='module')
 def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the URL of a Heat that all tests have."""
+    """Return the URL of a Heat that all tests share."""
     folder = tmp_path_factory.mktemp('heat')
     with services.running('heat', folder) as url:
         yield f'{url}/v1'
@@ -95,7 +95,7 @@ class _As(token_endpoint.Token):
 
 @pytest.fixture
 def asked(heat: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeatWorld]:
-    """Have the product ask the Heat."""
+    """Let the product send its requests to the Heat."""
     monkeypatch.setattr(
         credentials,
         'plugin_for',
@@ -234,7 +234,7 @@ def test_one_is_deleted_and_not_found_any_more(world: World) -> None:
     world.stacks.delete(stack, worlds.go_on)
     eventually(world, lambda: state_of(world, stack) is None)
     assert stack.id not in {each.id for each in world.stacks.find_marked(MINE)}
-    # It may be gone when it is asked for.
+    # A stack that is gone is no error.
     world.stacks.delete(stack, worlds.go_on)
     world.stacks.suspend(stack, worlds.go_on)
 
@@ -249,8 +249,8 @@ def test_an_answer_without_end_is_not_read(
 
 
 class _Slow:
-    """A client whose answers take as many seconds as it has been given, or
-    half a minute."""
+    """A client whose answers take half a minute, or fail after a shorter
+    timeout. Its clock is ``now``."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -290,7 +290,7 @@ def test_who_does_not_answer_in_that_time_is_slow_and_not_gone(
 
 
 class _Hanging:
-    """A client whose requests wait, and have no answer."""
+    """A client whose requests hang, and then time out."""
 
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
@@ -323,7 +323,7 @@ def test_a_heat_that_hangs_holds_up_a_few_threads(
             hanging.over.set()
     errors = {type(each.exception()) for each in waiting}
     assert errors == {exception.CloudUnavailable}
-    # It is asked again.
+    # The threads are free, so Heat is asked again.
     with pytest.raises(exception.CloudUnavailable):
         heat.find_marked(MINE)
     assert hanging.asked.acquire(timeout=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes: the fake keeps to what a real Cinder does."""
+"""Volumes: the fake behaves as a real Cinder does."""
 
 from collections.abc import Iterator
 import contextlib
@@ -34,7 +34,7 @@ from nova_reservations.tests.contract.volume_worlds import World
 
 @pytest.fixture(scope='module')
 def cinder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the URL of a Cinder that all tests have."""
+    """Return the URL of a Cinder that all tests share."""
     folder = tmp_path_factory.mktemp('cinder')
     with services.running('cinder', folder) as url:
         yield f'{url}/v3'
@@ -44,7 +44,7 @@ def cinder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def asked(
     cinder: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[CinderWorld]:
-    """Have the product ask the Cinder."""
+    """Let the product send its requests to the Cinder."""
 
     def plugin(project_id: str = OTHERS) -> Any:
         return token_endpoint.Token(cinder, f'nova:{project_id}')
@@ -67,7 +67,8 @@ def asked(
     params=['fake', pytest.param('cinder', marks=pytest.mark.functional)]
 )
 def world(request: pytest.FixtureRequest) -> World:
-    """Each in turn; all tests share one Cinder, and leave it empty."""
+    """The fake and Cinder in turn. All tests share one Cinder, and leave it
+    empty."""
     if request.param == 'fake':
         return FakeWorld()
     found: CinderWorld = request.getfixturevalue('asked')
@@ -175,7 +176,7 @@ def test_a_pool_that_is_down_has_no_type(
 def one(
     world: World,
 ) -> Iterator[tuple[ports.ReservedVolumes, ports.Volume]]:
-    """A volume, and whose it is; nothing is left of it."""
+    """A volume and its reservation; both are removed afterwards."""
     wanted = reserved(count=1, size_gb=1)
     world.volumes.ensure_type(wanted, worlds.go_on)
     world.volumes.create_volume(wanted, 'mine', worlds.go_on)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Cinder in memory, and a real one: what tests do to each of them."""
+"""A Cinder in memory, and a real one, with the same actions for tests."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
 def reserved(
     pool: str = FAST, count: int = 2, size_gb: int = 3
 ) -> ports.ReservedVolumes:
-    """Return volumes of a reservation that nobody has yet."""
+    """Return volumes of a new reservation."""
     return ports.ReservedVolumes(
         str(uuid.uuid4()),
         MINE,
@@ -43,7 +43,7 @@ def reserved(
 
 
 def reserved_whole(pool: str) -> ports.ReservedPool:
-    """Return a pool of a reservation that nobody has yet."""
+    """Return the pool of a new reservation."""
     return ports.ReservedPool(
         str(uuid.uuid4()),
         MINE,
@@ -122,7 +122,8 @@ class CinderWorld:
     def add_group(
         self, made: ports.VolumeType, project_id: str, is_older: bool = False
     ) -> str:
-        """Make a group, as the project does, whatever it has access to."""
+        """Make a group as the project, which may lack access to the volume
+        type."""
         if is_older:
             older = {'consistencygroup': {'volume_types': made.id}}
             group = self._ask('POST', '/consistencygroups', older, project_id)

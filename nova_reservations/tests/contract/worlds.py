@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clouds that the contract is held to, and what users and administrators
-do on them."""
+"""The clouds on which tests check the contract, and the actions of users and
+administrators on them."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ SLOT = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
 
 
 def go_on() -> None:
-    """The claim stands."""
+    """Check a claim that still stands."""
 
 
 def lost() -> None:
@@ -37,8 +37,8 @@ def lost() -> None:
 
 class World:
     """:ivar cloud: the ports.
-    :ivar hosts: three hosts that nobody has enrolled, and that are empty.
-    :ivar now: what the engine says it is.
+    :ivar hosts: four hosts that are not enrolled, and that are empty.
+    :ivar now: the time of the engine.
     """
 
     cloud: ports.Cloud
@@ -56,13 +56,13 @@ class World:
         return found
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        """Wait for what Nova has been asked for."""
+        """Wait until Nova has done what it was asked for."""
         raise NotImplementedError
 
-    # What users do
+    # Actions of users
 
     def boot(self, host: objects.Resource) -> str:
-        """Return a server of the project's that runs on the host."""
+        """Return a server of PROJECT that runs on the host."""
         raise NotImplementedError
 
     def begin_to_build(self, reservation_id: str | None = None) -> str:
@@ -76,9 +76,9 @@ class World:
     def being_deleted(
         self, server: str, migrates: bool = False
     ) -> contextlib.AbstractContextManager[None]:
-        """Have a server be deleted, and not be gone meanwhile.
+        """Begin to delete a server, which stays until the block is left.
 
-        :param migrates: whether it was about to be cold migrated
+        :param migrates: whether the server was about to be cold migrated
         """
         raise NotImplementedError
 
@@ -91,28 +91,28 @@ class World:
     def shelve(self, server: str) -> None:
         raise NotImplementedError
 
-    # What leases do
+    # Leases
 
     def enrol(self, host: objects.Resource) -> None:
         raise NotImplementedError
 
     def lease(self) -> str:
-        """Return a reservation, whose lease has begun, of the first host."""
+        """Return a reservation of the first host; its lease has begun."""
         raise NotImplementedError
 
     def boot_in(self, reservation_id: str) -> str:
-        """Return a server that runs there."""
+        """Return a server that runs on the host of the reservation."""
         raise NotImplementedError
 
     def lease_slots(self) -> str:
-        """Return a reservation, whose lease has begun, of two slots on the
-        first host."""
+        """Return a reservation of two slots on the first host; its lease has
+        begun."""
         raise NotImplementedError
 
     def boot_in_slot(self, reservation_id: str) -> str:
         raise NotImplementedError
 
-    # What administrators do
+    # Actions of administrators
 
     def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
         raise NotImplementedError
@@ -121,60 +121,60 @@ class World:
         raise NotImplementedError
 
     def silent_at(self) -> datetime.datetime:
-        """Return a time at which no host has reported for long."""
+        """Return a time at which all hosts have been silent for long."""
         raise NotImplementedError
 
     def gather(self, name: str, host: objects.Resource) -> None:
-        """Put the host into an aggregate of the administrators'."""
+        """Put the host into an aggregate that is not ours."""
         raise NotImplementedError
 
     def move_to_zone(self, host: objects.Resource, name: str) -> None:
         raise NotImplementedError
 
     def make_flavor(self, flavor_id: str, *projects: str) -> None:
-        """Make a flavor of one VCPU: of these projects, or of all."""
+        """Make a flavor of one VCPU: for these projects, or public."""
         raise NotImplementedError
 
     def reset_to_error(self, server: str) -> None:
         raise NotImplementedError
 
     def have_no_room(self, server: str) -> None:
-        """See that the server could be nowhere but where it is."""
+        """Leave no other host for the server."""
         raise NotImplementedError
 
     def have_room(self, server: str) -> None:
         raise NotImplementedError
 
     def distrust(self) -> None:
-        """Have no credentials to act for projects."""
+        """Take away the credentials to act for projects."""
         raise NotImplementedError
 
-    # What others do
+    # Actions of others
 
     def claim(self, host: objects.Resource) -> str:
-        """Return a consumer of placement that holds something of the host,
+        """Return a consumer of placement that has an allocation on the host,
         and is no server."""
         raise NotImplementedError
 
     def claim_slot(self, reservation_id: str, host: objects.Resource) -> str:
-        """Return a consumer of placement that holds a slot there, and is no
-        server."""
+        """Return a consumer of placement that holds a slot on the host, and
+        is no server."""
         raise NotImplementedError
 
     def claim_unbuilt(self, host: objects.Resource) -> str:
-        """Return a server that Nova has given up before it was built, and
-        whose claim it has forgotten."""
+        """Return a server that Nova gave up before it was built, and whose
+        allocation Nova has left in placement."""
         raise NotImplementedError
 
     def make_foreign_slots(self, reservation_id: str) -> None:
-        """Make what Blazar would."""
+        """Make the resource class and flavor that Blazar would make."""
         raise NotImplementedError
 
     def failing(self, server: str) -> contextlib.AbstractContextManager[None]:
-        """Have what hosts do with the server fail, until it is over."""
+        """Let the actions of hosts on the server fail inside the block."""
         raise NotImplementedError
 
-    # What there is to see
+    # Observations
 
     def images(self, server: str) -> Sequence[str]:
         """Return the owners of the images that were made of the server."""
@@ -197,7 +197,8 @@ class Fake(World):
         super().__init__()
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        # Who has asked for something looks once more.
+        # The caller's condition may ask for the action itself; so it is
+        # called twice.
         assert holds() or holds()
 
     def boot(self, host: objects.Resource) -> str:
