@@ -10,7 +10,7 @@ from nova_reservations.tests.functional.db import test_indexes
 
 @pytest.fixture(
     scope='session',
-    # One process fills one for all tests that ask it for plans.
+    # One process fills the database, for all tests that examine plans.
     params=[
         pytest.param(
             backend, marks=pytest.mark.xdist_group(f'plans of {backend}')
@@ -21,8 +21,8 @@ from nova_reservations.tests.functional.db import test_indexes
 def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[api.Database]:
-    """A database with so much in it that indexes are worth it, on each kind of
-    server in turn; no test changes it."""
+    """A database with enough rows for plans to use indexes, on each kind of
+    server in turn. No test changes it."""
     directory = tmp_path_factory.mktemp('filled')
     with test_indexes.filled_database(request.param, directory) as database:
         yield database

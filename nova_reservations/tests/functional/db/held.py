@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for what projects hold, and the indexes they need."""
+"""Queries for the leases and resources that projects hold, and the indexes
+that they need."""
 
 from nova_reservations.db import inventories
 from nova_reservations.db import project_limits
@@ -25,11 +26,11 @@ OFTEN = {
         ),
     ),
     'what is in whole resources': listed.Often(
-        # By its primary key, which PostgreSQL names.
+        # It uses the primary key, which PostgreSQL names differently.
         lambda session: inventories.of_wholes(session, [1, 2, 3])
     ),
     'since when leases are deleted': listed.Often(
-        # By the one index of events or the other.
+        # The database may choose either index of events.
         lambda session: project_limits.deleted_at(
             session, [listed.lease_id(7)]
         )

@@ -21,9 +21,9 @@ OFTEN = {
 
 
 def rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of what hosts have."""
+    """Yield rows of inventories of hosts."""
     known = fake_cloud.facts('host').inventories
-    # So many that reading all of them would be a mistake.
+    # With so many rows, a scan of the table is a bad plan.
     more = [
         dataclasses.replace(known[0], resource_class=f'CUSTOM_{number}')
         for number in range(9)
@@ -34,7 +34,7 @@ def rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:
 
 
 def nested_rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of what is below them."""
+    """Yield rows of inventories of the providers below hosts."""
     known = objects.Inventory('VGPU', 4, 0, 1, 4, 1, 1.0)
     for number in hosts:
         for below in range(9):

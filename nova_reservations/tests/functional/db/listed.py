@@ -128,7 +128,8 @@ OFTEN = {
             project_id='project-77',
             changed_since=booking.at(LEASES / 3600 - 0.01),
         ),
-        # On SQLite not ix_nr_leases_updated: it reads all of the project.
+        # SQLite does not use ix_nr_leases_updated, but reads all leases of
+        # the project.
         OF_A_LEASE | {'ix_nr_leases_listed_project'},
     ),
 }

@@ -15,7 +15,7 @@ LEASE = listed.lease_id(7)
 
 
 def start(session: orm.Session) -> None:
-    """Have servers land in the parts of a lease."""
+    """Change the status of all reservations of a lease."""
     lease = leases.get(session, LEASE)
     started = {
         item.id: states.Reservation.DELETED for item in lease.reservations

@@ -13,7 +13,7 @@ from nova_reservations.db import api
 def of(
     database: api.Database, run: Callable[[orm.Session], object]
 ) -> list[sa.Row]:
-    """Return what the database would do for all statements of run."""
+    """Return the plans of the database for all statements of ``run``."""
     statements = []
 
     def note(_connection, _cursor, statement, parameters, *_) -> None:
@@ -36,10 +36,10 @@ def of(
 
 
 def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
-    # There are a few tasks, and all are asked for. Properties, counters and
-    # closings are a few rows, how far something has come is one, and of
-    # servers there are none here: those PostgreSQL reads faster without their
-    # index, once autovacuum has told it so.
+    # Tasks are few, and all of them are asked for. PostgreSQL also reads other
+    # small tables faster without an index, once autovacuum has counted their
+    # rows: properties, counters and closings have few rows, nr_exists has one,
+    # and nr_servers has none here.
     if backend == 'mysql':
         return row.type == 'ALL' and bool(
             re.match('nr_(?!tasks)', row.table or '')

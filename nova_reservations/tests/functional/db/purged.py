@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for what is old, for the record and for the hourly notifications,
-and the indexes that they need."""
+"""Queries for rows to purge, for the usage record and for the hourly
+notifications, and the indexes that they need."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +65,7 @@ OFTEN = {
             }
         ),
     ),
-    # By its primary key; it is one row.
+    # It uses the primary key, and the table has one row.
     'how far the hourly notifications are': listed.Often(
         lease_exists.progress
     ),
@@ -76,6 +76,6 @@ Rows = Iterator[dict[str, Any]]
 
 
 def rows() -> Iterator[tuple[type[models.Base], Rows]]:
-    """Yield tables, and what is in them."""
+    """Yield tables and their rows."""
     yield models.Refusal, refused.rows()
     yield from used.tables()

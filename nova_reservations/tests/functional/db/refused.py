@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for what was refused, and the indexes that they need."""
+"""Queries for demand that was refused, and the indexes that they need."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for who may use what, and the indexes that they need."""
+"""Queries for access to reservations, and the indexes that they need."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ OFTEN = {
         )
     ),
     'whom reservations are shared with': listed.Often(
-        # By its primary key, which PostgreSQL names.
+        # It uses the primary key, which PostgreSQL names differently.
         lambda session: project_access.of(
             session, [listed.lease_id(7), listed.lease_id(8)]
         )
@@ -47,7 +47,7 @@ OFTEN = {
 def rows() -> Iterator[dict[str, Any]]:
     """Yield projects that some reservations are, or were, shared with."""
     for number in range(listed.LEASES):
-        # Few are shared.
+        # Few reservations are shared.
         for project in (number + 1, number + 2) if number % 1000 < 100 else ():
             yield {
                 'reservation_id': listed.lease_id(number),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard of booking: generations that are compared and set."""
+"""The guard against double booking: compare-and-set of generations."""
 
 import pytest
 import sqlalchemy as sa

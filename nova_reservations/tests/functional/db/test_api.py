@@ -43,7 +43,7 @@ def test_what_is_rehearsed_is_seen_there_and_not_written(any_database):
 
 
 def test_a_transaction_in_a_transaction_is_one_of_its_own(any_database):
-    """So that a check of a claim sees what others have committed."""
+    """A check of a claim must see what other transactions have committed."""
     with any_database.reader() as outer:
         counters.value(outer, 'booking')
         with any_database.writer() as inner:
@@ -77,7 +77,7 @@ def _lock(session, name):
     'any_database', ['mysql', 'postgresql'], indirect=True
 )
 def test_of_writers_that_wait_in_a_circle_one_collides(any_database):
-    """SQLite has one writer at a time, who waits before he has begun."""
+    """SQLite is left out: its writers wait before they begin."""
     meeting = threading.Barrier(2)
 
     def write(first, then):

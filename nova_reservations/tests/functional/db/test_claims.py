@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database settles who may work on a lease: each of them."""
+"""Each kind of database decides which worker may work on a lease."""
 
 from concurrent import futures
 import datetime
@@ -88,7 +88,7 @@ def test_a_claim_stands_until_it_expires(any_database):
     assert claim(any_database, one)
     assert due(any_database, LATER - SECOND) == []
     assert not claim(any_database, one, attempt=1, now=LATER - SECOND)
-    # By a worker that has not been heard of again.
+    # The worker has not renewed the claim, so another one may take it.
     assert due(any_database, LATER) == [(one.id, 1, False, 'p', True)]
     assert claim(any_database, one, attempt=1, now=LATER)
     assert not held(any_database, one, 1)

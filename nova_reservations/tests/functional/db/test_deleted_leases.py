@@ -51,7 +51,7 @@ def test_one_that_had_none_is_kept(any_database):
 
 
 def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
-    """PostgreSQL sorts by its database's; both lists are merged by us."""
+    """PostgreSQL sorts by its locale, but our code merges both lists."""
     names = ['B', 'a', 'C', 'b', 'A', 'a b', 'a-c', '\u00e4', 'z', 'ab']
     with conftest.empty_database('postgresql', tmp_path) as url:
         let_sort_as_a_dictionary(url)
@@ -77,7 +77,7 @@ def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
 
 
 def let_sort_as_a_dictionary(url):
-    """Make a database anew, with a locale that sorts so."""
+    """Create a database again, with a locale that ignores case and marks."""
     name = sa.make_url(url).database
     server = sa.create_engine(
         sa.make_url(url).set(database='postgres'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fences around hosts that are emptied for a lease."""
+"""Fences around hosts that are drained for a lease."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from nova_reservations.tests.booking import NOW
 
 @pytest.fixture
 def seen(any_database):
-    """Drainable hosts, as two leases have seen them."""
+    """The drainable hosts, as two leases have read them."""
     with any_database.writer() as session:
         for name in ('green', 'red'):
             hosts.insert(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing reads more rows because more leases have ended long ago."""
+"""No use case reads more rows if more leases have ended long ago."""
 
 import collections
 import contextlib
@@ -20,7 +20,7 @@ from nova_reservations.testing import region as regions
 from nova_reservations.tests import conftest
 from sandbox.bench import history
 
-# One process fills the databases for all of them.
+# One process fills the databases, for all tests of the module.
 pytestmark = pytest.mark.xdist_group('history')
 
 HOSTS = [f'host-{number:02}' for number in range(10)]
@@ -36,8 +36,11 @@ LATER = 12
 PAGE = 3
 
 CHANCE = 300
-"""Each host had 600 more leases, a project 3,000 more. What is read beside
-that depends on the plans that MariaDB makes, and on random ids."""
+"""More rows that a use case may read in the database with MANY leases.
+
+Each host has had 600 more leases there, and a project 3,000 more. Smaller
+differences come from MariaDB's plans, and from random IDs.
+"""
 
 READ = sa.text(
     'SELECT SUM(variable_value) FROM information_schema.session_status '
@@ -105,7 +108,7 @@ class Rows:
 
 
 def live(region):
-    """Have leases of each kind that are over, and some to come."""
+    """Create leases of each kind that are over, and some in the future."""
     for name in HOSTS:
         region.lease(
             hypervisor_properties=f'["==", "$service_name", "{name}"]'
@@ -135,7 +138,7 @@ def request_server(region, start=0):
     )
 
 
-# What is done, in this order.
+# The use cases, which run in this order.
 
 
 def create(region):
@@ -260,14 +263,15 @@ USE_CASES = {
 
 
 BY_CHANCE = {'fail and heal'}
-"""How many leases a host has that fails is by chance: of equal hosts a lease
-gets any. So what each statement reads each time is compared."""
+"""Use cases in which chance decides how many leases are affected: a lease gets
+any of equal hosts, and one host fails. So the test compares the rows that each
+statement reads per execution."""
 
 
 @pytest.fixture(scope='module')
 def read(tmp_path_factory):
-    """Use case -> statement -> rows read, where few leases are over, and where
-    many are."""
+    """Return use case -> statement -> rows read, with few and with many leases
+    that are over."""
     directory = tmp_path_factory.mktemp('history')
     return [read_in(directory, ended) for ended in (FEW, MANY)]
 

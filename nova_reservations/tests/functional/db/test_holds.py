@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for resources that nothing holds, against the table of reasons; on
-every database."""
+"""Queries for resources without holds, compared with the table of reasons, on
+each kind of database."""
 
 import types
 

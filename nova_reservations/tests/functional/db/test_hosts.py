@@ -70,7 +70,7 @@ def test_what_we_changed_ourselves_is_known_where_the_rest_is(session):
         {
             uuid['one']: (7, 8),
             uuid['two']: (7, 9),
-            # Somebody else has changed it before us.
+            # Somebody else has changed the provider before, from 7 to 8.
             uuid['three']: (8, 9),
             'of nobody that is enrolled': (7, 8),
         },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys by which a request is repeated, on each kind of server."""
+"""Idempotency keys of requests, on each kind of server."""
 
 import datetime
 

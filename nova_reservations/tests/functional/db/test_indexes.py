@@ -70,7 +70,7 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
 
 
 def find_shares(**amounts: int) -> Callable[[orm.Session], object]:
-    """Look for slots of which there are none, after one page."""
+    """Read two pages of hosts, as if the first had too few slots."""
     wanted = search.Wanted(
         listed.lease_id(1),
         demand.Share(objects.HOST, 1, {'VCPU': 1, **amounts}),
@@ -125,7 +125,7 @@ OFTEN = {
     ),
     'whether anything is due': listed.Often(
         lambda session: looks.at(session, booking.at(9)),
-        # MariaDB reads the first entry of the index while it plans.
+        # No index: MariaDB reads its first entry while it plans.
     ),
     'what is due': listed.Often(
         lambda session: due_leases.find(session, booking.at(9), 10),
@@ -163,11 +163,11 @@ OFTEN = {
         lambda session: calendar.taken(
             session, range(1, 9), DURING, 'project-7', 100
         ),
-        # On SQLite not ix_nr_allocations_resource, see below.
+        # SQLite does not use ix_nr_allocations_resource, see below.
     ),
     'whom it concerns that a host is wanted': listed.Often(
         lambda session: tenancy.find(session, 7, booking.window(1, 9)),
-        # On SQLite not ix_nr_allocations_resource, see below.
+        # SQLite does not use ix_nr_allocations_resource, see below.
     ),
     'what leases have of a resource, by class': listed.Often(
         lambda session: resources.shares(session, 7),
@@ -205,8 +205,8 @@ OFTEN = {
     ),
     'room for shares': listed.Often(
         find_shares(MEMORY_MB=512),
-        # On SQLite not ix_nr_allocations_resource, which it has no statistics
-        # to prefer.
+        # SQLite does not use ix_nr_allocations_resource: without statistics
+        # it has no reason to prefer it.
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
     'room for shares of what is below hosts': listed.Often(
@@ -217,11 +217,11 @@ OFTEN = {
         lambda session: allocations.predecessors(
             session, [leases.get(session, listed.lease_id(7))]
         ),
-        # On SQLite not ix_nr_allocations_resource, see below.
+        # SQLite does not use ix_nr_allocations_resource, see below.
         listed.OF_A_LEASE | {'uq_nr_allocations_reservation_id_resource_id'},
     ),
     'servers that may be gone': listed.Often(
-        # By the index of those, or in the order of the primary key.
+        # The database may use the index of these servers, or the primary key.
         lambda session: leased_servers.watched(session, '0', 50)
     ),
     'servers whose hosts do not work': listed.Often(
@@ -237,7 +237,7 @@ OFTEN = {
         ),
     ),
     'whether a request was sent before': listed.Often(
-        # By its primary key, which PostgreSQL names.
+        # It uses the primary key, which PostgreSQL names differently.
         lambda session: idempotency.made(
             session, objects.IdempotencyKey('7', 'project-7', '')
         )
@@ -316,7 +316,7 @@ def _hosts() -> Rows:
 
 
 def _traits() -> Rows:
-    # As many as features of a CPU.
+    # As many traits as a CPU has features.
     more = (f'CUSTOM_{number}' for number in range(9))
     traits = [*_facts()['traits'], *more]
     for number in ENROLLED:
@@ -344,11 +344,11 @@ def _leases() -> Rows:
             'user_id': '',
             'start_date': booking.at(number % 200),
             'end_date': booking.at(number % 200 + 1),
-            # As it is in a cloud, half of them have begun.
+            # As in a real cloud, half of the leases have begun.
             'status': states.Lease.ACTIVE
             if number % 2
             else states.Lease.PENDING,
-            # Most servers have a lease that nobody has asked for.
+            # As with default_reservation, most leases were not asked for.
             'by_default': number % (20 * PROJECTS) >= PROJECTS,
             'due_at': booking.at(number % 200),
             'created_at': booking.at(number / 3600),
@@ -376,7 +376,7 @@ def _leased_servers() -> Rows:
             'server_uuid': f'{number:036}',
             'reservation_id': listed.lease_id(number),
             'position': 0,
-            # Most are history.
+            # Most servers are gone.
             'released_at': booking.NOW if number % 10 else None,
         } | NEW
 
@@ -427,7 +427,7 @@ def _keys() -> Rows:
 
 
 def analyse(database: api.Database) -> None:
-    """Let the server count what is there, as it does by itself in time."""
+    """Update the server's statistics, as it does by itself in time."""
     verb = {'mysql': 'ANALYZE TABLE', 'postgresql': 'VACUUM ANALYZE'}
     engine = database.engine().execution_options(isolation_level='AUTOCOMMIT')
     if engine.dialect.name in verb:

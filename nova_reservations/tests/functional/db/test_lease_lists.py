@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists by any filters are what a plain look at each lease finds."""
+"""Lists by any filters contain the leases that a check of each lease finds."""
 
 import operator
 
@@ -47,7 +47,7 @@ FILTERS = strategies.fixed_dictionaries(
 
 
 def wanted_by(query, one):
-    """Say plainly whether a lease is wanted."""
+    """Return whether a lease matches the filters."""
     return (
         one.status in (query.get('statuses') or states.Lease)
         and one.project_id == query.get('project_id', one.project_id)
@@ -65,7 +65,7 @@ def wanted_by(query, one):
 
 @pytest.fixture(scope='module', params=[0, lease_pages.FEW])
 def some_leases(request, tmp_path_factory):
-    """Leases of all kinds, read as if they were many, or few."""
+    """Leases of all kinds, read by the query for many, and by that for few."""
     folder = tmp_path_factory.mktemp('lists')
     with conftest.empty_database('sqlite', folder) as url:
         there = api.Database(url)

@@ -183,7 +183,7 @@ def test_what_was_created_or_changed_since_then_is_listed(any_database):
 @pytest.mark.parametrize('descending', [False, True])
 @pytest.mark.parametrize('key', sorted(lease_pages.SORT_KEYS))
 def test_pages_are_the_list_cut_in_pieces(database, key, descending):
-    """Also where many are alike in what they are sorted by."""
+    """This holds even if many leases have the same sort key."""
     new = [
         lease(
             name=f'lease {number}',
@@ -257,7 +257,7 @@ def test_a_lease_that_was_changed_since_it_was_seen_stays(any_database):
 def test_a_status_that_there_is_not_is_refused_by_the_database(any_database):
     seen = lease()
     store(any_database, seen)
-    # PyMySQL takes it for a failure of the server.
+    # PyMySQL reports a failed check as an OperationalError.
     with pytest.raises((db_exc.DBError, sa.exc.OperationalError)):
         with any_database.writer() as session:
             session.execute(sa.update(leases.LEASE).values(status='ASLEEP'))
@@ -265,7 +265,7 @@ def test_a_status_that_there_is_not_is_refused_by_the_database(any_database):
 
 
 def in_states(lease_status, reservation_status, event_status):
-    """Return a lease that is in the given states with all that it has."""
+    """Return a lease with these states of itself and all that it has."""
     plain = lease()
     return dataclasses.replace(
         plain,
@@ -298,7 +298,7 @@ def may_follow(table, old, new):
 
 
 def changed(database, seen, **changes):
-    """Return the lease as it is after the change; None: it was refused."""
+    """Return the lease after the change, or None if that was refused."""
     store(database, seen)
     try:
         with database.writer() as session:

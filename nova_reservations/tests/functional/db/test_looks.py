@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One question tells what time it is and what is due: each database."""
+"""One query tells the time and what is due, on each kind of database."""
 
 import datetime
 
@@ -37,7 +37,7 @@ def look_at(database, now=NOON):
 
 
 def put_off(database, due_at):
-    """Let no task be due before that."""
+    """Let no task be due before ``due_at``."""
     with database.writer() as session:
         session.execute(sa.update(models.Task).values(due_at=due_at))
 
@@ -69,7 +69,7 @@ def test_it_tells_which_tasks_are_due(any_database, worker):
 
 
 def test_leases_start_where_the_tasks_are_lost(any_database, worker):
-    """As after a restore of some tables."""
+    """The tasks may be lost after a restore of some tables."""
     with any_database.writer() as session:
         session.execute(sa.delete(models.Task))
     store(any_database, lease(due_at=any_database.now() - HOUR))

@@ -57,7 +57,7 @@ def test_the_migrations_make_the_tables_of_the_models(any_database):
 
 
 def test_they_make_the_checks_of_the_models(any_database):
-    """Alembic does not compare them."""
+    """Alembic does not compare check constraints."""
     wanted = {
         (table.name, str(constraint.name))
         for table in models.Base.metadata.tables.values()
@@ -69,7 +69,7 @@ def test_they_make_the_checks_of_the_models(any_database):
         (table, check['name'])
         for table in inspector.get_table_names()
         for check in inspector.get_check_constraints(table)
-        # MariaDB has one for each column of JSON.
+        # MariaDB adds a check for each JSON column.
         if check['name'].startswith('ck_')
     }
     assert found == wanted
@@ -83,8 +83,8 @@ def test_every_index_and_constraint_has_a_name(any_database):
             *inspector.get_indexes(table),
             *inspector.get_unique_constraints(table),
         ]
-        # A test on a whole Nova runs Nova's migrations in this process:
-        # they take all foreign keys on PostgreSQL their names, from then on.
+        # A test on a whole Nova runs Nova's migrations in this process. After
+        # them, all foreign keys are made without names on PostgreSQL.
         if engine.dialect.name != 'postgresql':
             named += inspector.get_foreign_keys(table)
         for found in named:

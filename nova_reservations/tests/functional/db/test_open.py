@@ -95,7 +95,7 @@ def test_it_is_opened_and_closed_until_it_starts(region):
 
 
 def test_a_request_of_who_has_none_costs_one_query(region):
-    """As much as to learn whether the pool has changed."""
+    """The same query also tells whether the pool has changed."""
     opened(region)
     statements = []
 

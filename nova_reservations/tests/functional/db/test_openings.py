@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The holds of others are read by index, and as far as is said."""
+"""The holds of other leases are read by index, and up to a limit."""
 
 import pytest
 import sqlalchemy as sa

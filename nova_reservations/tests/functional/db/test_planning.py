@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, from the database to the choice, against brute force."""
+"""Plans, from the query to the choice, compared with brute force."""
 
 import contextlib
 import dataclasses
@@ -44,7 +44,7 @@ class Enrolled:
         )
 
     def occupied(self, now: int) -> bool:
-        """Return whether somebody should have left, and has not."""
+        """Return whether a booking has ended, but is not released."""
         return any(
             one.end <= now
             for one in self.booked
@@ -74,7 +74,7 @@ def bookings(draw):
             for one in booked
             if not one.released
         ):
-            # A reservation has a host once.
+            # A reservation has at most one booking of a host.
             mine = not any(one.mine for one in booked) and draw(st.booleans())
             booked.append(Booked(start, end, released, mine))
     return tuple(booked)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside many leases that are over, MariaDB reads what is asked for.
+"""MariaDB chooses good plans even if most leases are over.
 
-Hosts are found by what they hold, not by what all hosts hold: it guesses that
-from what hosts have had. Events are read from an index alone: their rows are
-as far apart as random ids are.
+It must look up allocations host by host, and not read those of all hosts in a
+window, although its estimates include past allocations. It must read events
+from an index alone: since IDs are random, the rows of a lease are scattered.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
 
-# One process fills the database for all of them.
+# One process fills the database, for all tests of the module.
 pytestmark = pytest.mark.xdist_group('plans beside history')
 
 HOSTS = 20
@@ -67,7 +67,7 @@ BY_HOST: dict[str, Callable[[orm.Session], None]] = {
 
 
 def fill(session: orm.Session) -> None:
-    """Give all hosts to each of the leases, one after the other."""
+    """Add leases that follow each other, and give all hosts to each."""
     enrolled = [
         booking.enrol(session, f'host-{number}', spread=number)
         for number in range(HOSTS)
@@ -138,8 +138,8 @@ def test_events_of_leases_are_read_from_an_index_alone(filled, limit):
 
 
 def test_an_event_is_written_by_the_index_that_has_no_other_beside_it(filled):
-    """By any other MariaDB would lock the gap up to the next lease, in which
-    somebody may be about to create one."""
+    """With any other index MariaDB would lock the gap up to the next lease,
+    and block a transaction that creates a lease in it."""
     with filled.reader() as session:
         [seen] = page(session, 1)
     plan = plans.of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host meets the same requirements in each database, and as written."""
+"""Requirements give the same result in each database and in Python."""
 
 import contextlib
 import json
@@ -138,7 +138,7 @@ def agrees_with_the_oracle(
         host.id for host in enrolled if brute_force.matches(expression, host)
     }
     assert set(found) == wanted, tree
-    # Those who wait are gone through without asking the database of each.
+    # The queue of waiting leases uses this code, to save a query per lease.
     assert wanted == {
         host.id
         for host in enrolled

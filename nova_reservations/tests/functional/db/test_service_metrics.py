@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of metrics does not depend on how many leases are over."""
+"""The cost of metrics does not grow with the leases that are over."""
 
 from collections.abc import Iterator
 import datetime
@@ -94,7 +94,7 @@ def fill(session: orm.Session) -> None:
 
 def _lease(number: int) -> dict[str, Any]:
     over = number < OVER
-    # As many as are over for good have failed.
+    # Half of these leases have failed, and half have ended.
     ended = STATUS[2] if number % 2 else states.Lease.TERMINATED
     return {
         'id': listed.lease_id(number),
@@ -196,7 +196,7 @@ def test_what_is_over_is_not_read(filled, query):
     told = '\n'.join(map(str, plan))
     assert plan
     read = [row for row in plan if plans.reads_a_whole_table(backend, row)]
-    # Of these there are no more than hosts.
+    # nr_resources has no more rows than there are hosts.
     assert not [row for row in read if 'nr_resources' not in str(row)], told
     if backend != 'sqlite':
         assert not {

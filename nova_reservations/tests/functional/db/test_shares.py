@@ -20,7 +20,7 @@ def session(database):
 
 
 def find(session, share=ONE, most=99, keep=None, **terms):
-    """Return the offers of so many pages."""
+    """Return the offers of at most that many pages."""
     wanted = search.Wanted('one', share, booking.window(1, 2), held=keep or {})
     pages = shares.pages(
         session, wanted, search.Search(NOW, best_fit=False, **terms)
@@ -34,7 +34,7 @@ def test_each_host_is_looked_at_once_wherever_one_begins(
 ):
     monkeypatch.setattr(shares, 'PAGE', 2)
     monkeypatch.setattr(shares, 'LONGEST', 3)
-    # Some are at the same place of the order.
+    # Several hosts have the same spread.
     hosts = [
         booking.enrol(session, f'host-{number}', spread=number // 3)
         for number in range(20)
@@ -56,7 +56,7 @@ def test_no_more_is_read_than_is_asked_for(session, monkeypatch):
 def test_a_host_that_is_too_small_is_no_room(session):
     booking.enrol(session, 'small')
     big = demand.Share(objects.HOST, 1, {'VCPU': 17})
-    # It has 64 with its ratio, and gives no more than 16 to one.
+    # The host has 64 VCPUs with its allocation ratio, but max_unit is 16.
     assert find(session, big) == []
     assert shares.matching(session, big) == 0
     assert shares.matching(session, ONE) == 1

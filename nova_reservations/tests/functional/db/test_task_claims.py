@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database settles who does a periodic task: each of them."""
+"""Each kind of database decides which worker does a periodic task."""
 
 from concurrent import futures
 import datetime
@@ -66,7 +66,7 @@ def test_a_claim_that_is_renewed_stands_beyond_the_next_time(any_database):
     later = NEXT + 60 * SECOND
     assert renew(any_database, 1, later)
     assert due(any_database, NEXT + SECOND) is None
-    # As another worker may, that found it due before.
+    # Another worker may try, if it read the task while that was due.
     assert not take(any_database, 1, NEXT + SECOND, later)
     assert due(any_database, later) == 1
 
@@ -81,7 +81,7 @@ def test_who_has_lost_the_claim_neither_renews_nor_ends_it(any_database):
 
 
 def test_a_claim_that_was_ended_is_not_renewed(any_database):
-    """By a look that had begun before the end of the run."""
+    """A renewal may have begun before the end of the run."""
     assert take(any_database)
     assert finish(any_database, 1)
     assert not renew(any_database, 1, NEXT)
@@ -101,7 +101,7 @@ def test_who_hurries_a_task_under_way_has_it_run_once_more(any_database):
 
 
 def test_two_never_run_and_no_hurry_is_lost(any_database):
-    """Workers take, renew and end what others hurry meanwhile."""
+    """Workers take, renew and end a task while another thread hurries it."""
     lock = threading.Lock()
     running, together, seen, asked = set(), [], [], []
 
@@ -132,5 +132,5 @@ def test_two_never_run_and_no_hurry_is_lost(any_database):
             one.result()
     assert not together
     assert seen
-    # A run began after the last was asked for, or it is to begin yet.
+    # Either a run began after the last hurry, or the task is due again.
     assert due(any_database) is not None or seen[-1] == ROUNDS

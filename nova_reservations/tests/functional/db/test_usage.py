@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record is written as what leases hold changes, and is read by window,
-on each kind of database."""
+"""The usage record is written when the resources of leases change, and is read
+by window, on each kind of database."""
 
 import dataclasses
 

@@ -112,13 +112,13 @@ def test_a_lease_began_when_its_record_does(database):
     query = reports.ReportQuery(window, booking.at(60), 'a')
     [usage] = usage_reports.UsageReports(database, None, 2).find(query)
     [lease] = usage.leases
-    # Its rows in the window begin with it.
+    # Its row in the window begins with the window; its record began before.
     assert lease.started_at == booking.at(0)
     assert not lease.begins
 
 
 def fill_leases(database, count):
-    """Add leases that were over hour by hour, two rows of everything."""
+    """Add leases that end hour by hour; every third one is active."""
     ids = [f'{number:036}' for number in range(count)]
     new = {'created_at': booking.NOW}
     with database.writer() as session:
@@ -198,8 +198,8 @@ def test_a_purge_deletes_whole_leases_and_the_record_by_its_own_time(
     counted = purges.count(asked)
     assert counted == purges.purge(asked)
     gone = {kind: count for kind, count in counted.items() if count}
-    # Of the first eleven four are active; of the record two rows, and a
-    # server, have ended.
+    # Of the eleven leases that are old enough, four are active. Of the record,
+    # two rows of usage and one of a server have ended.
     assert gone == {
         'leases': 7,
         'reservations': 7,

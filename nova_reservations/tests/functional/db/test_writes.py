@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """No UPDATE or DELETE of ours reads a table as a whole on MariaDB.
 
-What it reads it locks until the commit, whether it is meant or not: others
-wait, and two of them wait for each other. So each is here; what is not fails
-the last test.
+MariaDB locks all rows that a statement reads until the commit, also those that
+it does not change: other transactions wait, or deadlock. So each statement is
+listed here; the last test fails if one is missing.
 """
 
 import ast
@@ -104,7 +104,7 @@ def held_by(session: orm.Session, number: int) -> list[int]:
 
 
 def take_back(session: orm.Session) -> None:
-    """Let others have what reservations had before it was replaced."""
+    """Free the resources that were replaced in reservations."""
     replaced = [lease_id(number) for number in MANY[:10]]
     for number in MANY[:10]:
         healing.replace(
@@ -149,7 +149,7 @@ def delete_host(session: orm.Session) -> None:
 
 
 def untold(session: orm.Session) -> list[capacity.Freed]:
-    """Return what those who wait are not told of, after there is much."""
+    """Free much, and return what the leases that wait are not told of."""
     for _ in range(3):
         capacity.freed(session, NOW, HOSTS)
     return capacity.untold(session)
@@ -326,7 +326,7 @@ Place = tuple[str, int]
 
 @dataclasses.dataclass(frozen=True)
 class Write:
-    """:ivar plan: what EXPLAIN says of it."""
+    """:ivar plan: the output of EXPLAIN for the statement."""
 
     place: Place
     statement: str
@@ -346,7 +346,7 @@ SMALL = frozenset({'nr_counters', 'nr_exists', 'nr_properties', 'nr_tasks'})
 
 @pytest.fixture(scope='module')
 def writes(tmp_path_factory: pytest.TempPathFactory) -> list[Write]:
-    """All that WRITES do, each in a transaction that is undone."""
+    """The statements of all WRITES, each in a transaction that is undone."""
     with test_indexes.filled_database(
         'mysql', tmp_path_factory.mktemp('writes')
     ) as database:
@@ -361,7 +361,7 @@ def writes(tmp_path_factory: pytest.TempPathFactory) -> list[Write]:
 
 
 def fill(session: orm.Session) -> None:
-    """Add what no query that only reads asks for."""
+    """Add rows that the tests of queries do not need."""
     hosts.insert(
         session, fake_cloud.facts('donor'), {}, NOW, states.Role.DRAINABLE
     )
@@ -453,7 +453,7 @@ class _Undone(Exception):
 
 
 def _place(frame: types.FrameType | None) -> Place:
-    """Return where our code has made the statement."""
+    """Return the place in our code that executes the statement."""
     while frame is not None:
         path = pathlib.Path(frame.f_code.co_filename)
         if path.parent == FOLDER:

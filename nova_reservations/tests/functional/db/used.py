@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for the record of what leases had, and the indexes they need."""
+"""Queries for the usage record of leases, and the indexes that they need."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ OFTEN = {
         ),
         frozenset({'ix_nr_deleted_leases_project'}),
     ),
-    # By its primary key.
+    # It uses the primary key.
     'reservations of leases that were deleted': listed.Often(
         lambda session: deleted_leases.had(
             session, [listed.lease_id(number) for number in range(20)]
@@ -140,7 +140,7 @@ def settle(
     status: states.Lease,
     now: datetime.datetime = booking.NOW,
 ) -> bool:
-    """Settle the record of leases, as if they had a status, and lasted."""
+    """Settle the record of leases as if with the status and a late end."""
     found = leases.get_all(
         session, [listed.lease_id(number) for number in numbers]
     )
@@ -168,8 +168,8 @@ def admit(session: orm.Session, number: int) -> None:
 
 
 def admit_again(session: orm.Session) -> None:
-    """Let a server in that an older nova-scheduler saw leave: it does not know
-    the mark, and has left it."""
+    """Admit a server again after an older nova-scheduler has recorded its end:
+    that release does not know ``goes_on``, and does not clear it."""
     server = listed.lease_id(9)
     ended = {'goes_on': server, 'ended_at': booking.at(8)}
     row = next(servers()) | {'server_uuid': server} | ended
@@ -217,7 +217,7 @@ def rows() -> Iterator[dict[str, Any]]:
             'amount': 7,
             'degraded': False,
             'started_at': booking.at(number - 2),
-            # Most is history.
+            # Most rows are history.
             'ended_at': booking.at(number) if number % 10 else None,
         }
 
