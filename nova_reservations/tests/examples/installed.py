@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Example plugins as pip leaves them behind."""
+"""The metadata that pip installs for example plugins."""
 
 import pathlib
 import tomllib
 
 
 def leave(project: pathlib.Path, site: pathlib.Path) -> None:
-    """Write into a folder of packages what tells of a project's plugins.
+    """Write the metadata of a project's plugins into a folder of packages.
 
     :param project: its folder, with pyproject.toml
     """

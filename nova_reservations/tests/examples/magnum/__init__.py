@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package with a type of resource and its monitor."""
+"""A package with a type of resource that is made of others."""

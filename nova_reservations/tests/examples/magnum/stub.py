@@ -20,8 +20,8 @@ TEMPLATE = {
 class Magnum:
     """:ivar clusters: (project, name) -> cluster.
 
-    :ivar on_write: called with what is written, before it is.
-    :ivar url: of keystone.
+    :ivar on_write: called before each write, with its name.
+    :ivar url: the URL of the server, below which keystone and Magnum are.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Magnum:
         self.url = ''
 
     def finish(self) -> None:
-        """Have all clusters become what they are asked to."""
+        """Finish the creation or deletion of all clusters."""
         for key, cluster in list(self.clusters.items()):
             if cluster['status'] == 'DELETE_IN_PROGRESS':
                 del self.clusters[key]
@@ -43,7 +43,7 @@ class Magnum:
         body = json.loads(environ['wsgi.input'].read(size) or '{}')
         token = environ.get('HTTP_X_AUTH_TOKEN')
         method = environ['REQUEST_METHOD']
-        # Below the version of one service, or the root of the other.
+        # The first part is keystone's version, or the root of Magnum.
         kind, *names = environ['PATH_INFO'].strip('/').split('/')[1:] or ['']
         headers = [('Content-Type', 'application/json')]
         if kind == 'auth':
@@ -117,7 +117,7 @@ class _Handler(simple_server.WSGIRequestHandler):
 
 @contextlib.contextmanager
 def served() -> Iterator[Magnum]:
-    """Serve it on a port of its own."""
+    """Serve the API and the keystone on a port of their own."""
     magnum = Magnum()
     server = simple_server.make_server(
         '127.0.0.1', 0, magnum, handler_class=_Handler

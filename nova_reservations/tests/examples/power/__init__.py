@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A resource plugin of somebody else's, as an example: both its halves."""
+"""Both halves of a resource plugin of another package, as an example."""

@@ -42,7 +42,7 @@ HOSTS = ('h1', 'h2', 'h3')
 
 
 class Clock:
-    """The time that the databases tell; it passes on request only."""
+    """The time of the databases, which passes on request only."""
 
     def __init__(self) -> None:
         self.now = datetime.datetime(
@@ -54,7 +54,7 @@ class Clock:
 
 
 class Nova:
-    """The application behind the filter: it takes what it gets."""
+    """Stands for Nova behind our filter, and accepts all requests."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -99,14 +99,14 @@ class Person:
         return answer
 
     def wsgi(self, environ: Any, start_response: Any) -> Any:
-        """The app of a server whose clients all have this one's token."""
+        """A WSGI application whose clients all have this person's token."""
         environ['nova.context'] = self.context
         environ['SCRIPT_NAME'] = '/v2.1'
         environ['PATH_INFO'] = environ['PATH_INFO'].removeprefix('/v2.1')
         return self.app(environ, start_response)
 
     def lease(self, **changes: Any) -> dict[str, Any]:
-        """Lease a host for an hour from now on, unless changed."""
+        """Lease a host for an hour from now on, apart from the changes."""
         answer = self(
             'POST',
             '/leases',
@@ -132,7 +132,7 @@ def document() -> dict[str, Any]:
 
 @functools.cache
 def responses(method: str, path: str) -> dict[str, Any]:
-    """Return what the document says of the answers, by their status."""
+    """Return the responses to a request in the document, by status."""
     for template, operations in document()['paths'].items():
         if re.fullmatch(re.sub('{.*?}', '[^/]+', template), path):
             return operations[method.lower()]['responses']
@@ -141,7 +141,7 @@ def responses(method: str, path: str) -> dict[str, Any]:
 
 @functools.cache
 def validator(method: str, path: str, status: int) -> Any:
-    """Return what checks a body, None where there may be none."""
+    """Return the validator of a body, or None if no body is allowed."""
     answer = responses(method, path)[str(status)]
     if '$ref' in answer:
         answer = document()['components']['responses'][str(status)]
@@ -206,7 +206,7 @@ def services(
 
 
 class Workers:
-    """Does what is due when told to."""
+    """Runs the work of the engine that is due, on request."""
 
     def __init__(self, worker: Any, clock: Clock) -> None:
         self.worker = worker
@@ -258,7 +258,7 @@ def licence_type(
 ) -> Iterator[str]:
     """A type of resource of another package, as if it was installed, and
     switched on."""
-    # What is kept of it has no licences.
+    # The document is cached, and must not contain the type: so it comes first.
     document()
     kind = licences.Licence(cloud, settings)
     settings.set_override('folder', str(tmp_path), group='licences')
@@ -345,8 +345,8 @@ def serve():
 @pytest.fixture
 def openstack(serve, capfd, monkeypatch):
     """Run `openstack ...` as a person; return what it prints."""
-    # A process of its own for each takes seconds. What one leaves behind:
-    # where it logs to, and the clients that it made.
+    # A command runs in this process, since a new one takes seconds. A command
+    # leaves log handlers and cached clients, which the next must not use.
     monkeypatch.setattr(logging.root, 'handlers', [])
     caches = [
         vars(clientmanager.ClientManager)[name]
@@ -368,7 +368,7 @@ def openstack(serve, capfd, monkeypatch):
             try:
                 failed = shell.OpenStackShell().run([*options, *words])
             except SystemExit as ended:
-                # What argparse does with words that it does not understand.
+                # argparse exits if it does not understand the words.
                 failed = ended.code
             printed = capfd.readouterr()
             return printed.err if failed else printed.out

@@ -14,11 +14,11 @@ KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
 
 class Nova:
-    """:ivar status: of its answer.
+    """:ivar status: the status of its answer.
 
-    :ivar meanwhile: called while it has the request, before it makes any.
-    :ivar fails: raised when it has made them.
-    :ivar forgets: whether servers that it refuses are there nevertheless.
+    :ivar meanwhile: called during a request, before servers are made.
+    :ivar fails: an exception that is raised after servers are made.
+    :ivar forgets: whether servers exist although the request fails.
     """
 
     def __init__(self, cloud):

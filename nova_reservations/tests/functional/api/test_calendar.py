@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocations of hosts in a window, and what a project sees of them."""
+"""Allocations of hosts in a window, and their view for a project."""
 
 import pytest
 

@@ -22,7 +22,7 @@ def leases(member, stranger, enrolled):
 
 @pytest.fixture
 def drawn(openstack, tmp_path):
-    """Draw a calendar of hosts as somebody: the text, and the page."""
+    """Draw a calendar of hosts for a person, as text and as a page."""
 
     def drawn(person):
         run = openstack(person, 'lease')
@@ -46,7 +46,7 @@ def test_a_member_is_told_of_others_only_that_hosts_are_taken(
         assert secret not in page
     for host in conftest.HOSTS:
         assert host not in text
-        # As no element has it.
+        # h1 is also a tag, so only the text of a whole element counts.
         assert f'>{host}<' not in page
 
 

@@ -261,7 +261,7 @@ def test_the_commands_of_hosts(openstack, admin):
 
 
 def test_the_command_that_4_6_0_forgot_to_name(blazar, admin):
-    """`openstack reservation host unset` names a class that is not there."""
+    """`openstack reservation host unset` names a class that does not exist."""
     admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
     app = types.SimpleNamespace(client=blazar(admin), stdout=io.StringIO())
     command = shell_hosts.UnsetAttributesHost(app, None)

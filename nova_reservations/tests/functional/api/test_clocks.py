@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Issue 13, item 12; see also tests/regressions/test_clock_jump.py."""
+"""Requests while the clock of nova-api is wrong (issue 13, item 12).
+
+See also tests/regressions/test_clock_jump.py.
+"""
 
 import datetime
 
@@ -16,7 +19,7 @@ def lease(member, enrolled):
 
 @pytest.fixture
 def apart(lease, services, clock, monkeypatch):
-    """The clock of nova-api is three minutes off, from now on."""
+    """Set the clock of nova-api three minutes off: more than is allowed."""
     off = clocks.LIMIT + datetime.timedelta(minutes=1)
     monkeypatch.setattr(services.clock, '_own', lambda: clock.now + off)
 

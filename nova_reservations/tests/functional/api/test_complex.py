@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that expand into others, as their users meet them."""
+"""Reservations that expand into others, as users see them."""
 
 from nova import policy as nova_policy
 from oslo_policy import policy as oslo_policy
@@ -24,7 +24,7 @@ def settings(settings):
 
 @pytest.fixture(autouse=True)
 def cluster_type(services, settings, cloud, enrolled, monkeypatch):
-    """The type, as if it was installed and switched on."""
+    """The type of clusters, as if it was installed and switched on."""
     services.leases.types[CLUSTER] = clusters.Cluster(cloud, settings)
     rule = base.rule(
         policies.create_of(CLUSTER), '@', 'Create one.', ('POST', '/leases')
@@ -68,7 +68,7 @@ def test_a_part_is_changed_by_what_it_is_part_of_alone(member):
         f'Reservation {nodes["id"]} is part of reservation {whole["id"]}: '
         'change that one'
     )
-    # To take note of what was given to it in place of another is no change.
+    # To acknowledge replaced resources is not a change of the reservation.
     noted = {'id': nodes['id'], 'resources_changed': False}
     assert member('PUT', path, {'reservations': [noted]}).status_int == 200
     changed = member(

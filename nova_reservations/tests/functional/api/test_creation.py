@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For whom leases are created, and which."""
+"""The project of a new lease, and the rules for types of leases."""
 
 from nova import policy
 from nova.api.openstack import identity
@@ -32,7 +32,7 @@ def keystone(monkeypatch):
 
 @pytest.fixture
 def allow(tmp_path):
-    """Set rules as an operator does."""
+    """Set policy rules in a file, as an operator does."""
 
     def write(rules):
         path = tmp_path / 'policy.yaml'
@@ -135,7 +135,7 @@ def test_a_key_is_the_clients_whomever_its_lease_is_for(admin, member):
     first = post(admin, headers=key, project_id='ours').json
     assert post(admin, headers=key, project_id='ours').json == first
     assert post(admin, headers=key, project_id='theirs').status_int == 422
-    # It has nothing to do with the keys of that project.
+    # The keys of that project's own clients are independent of it.
     assert (
         post(member, headers=key).json['lease']['id'] != first['lease']['id']
     )
@@ -153,7 +153,7 @@ def test_a_key_is_the_clients_whomever_its_lease_is_for(admin, member):
         ('best_effort', {'lease_type': 'best_effort'}, {}),
         ('immediate', {}, LATER),
         ('scheduled', LATER, {}),
-        # The others of a series start later.
+        # The later leases of a series do not start now.
         ('scheduled', {'repeat': {'every': 'P1D', 'count': 2}}, {}),
     ],
 )

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that were deleted are hidden from their project, and kept for
-administrators."""
+"""Deleted leases are hidden from their project; administrators see them."""
 
 from nova import policy
 import nova.conf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that can be leased, as operators and members meet them."""
+"""Addresses that can be leased, as operators and members see them."""
 
 from nova import policy as nova_policy
 from oslo_policy import policy as oslo_policy
@@ -58,8 +58,8 @@ def test_an_operator_adds_shows_and_removes_an_address(admin, member):
 
 @pytest.fixture
 def hidden(admin, cloud):
-    """The id of an address in a network that only ``theirs`` sees, beside one
-    in a network that all see."""
+    """The ID of an address in a network that only ``theirs`` sees. Another
+    address is in a network that all projects see."""
     network = 'f1d0c6f4-8a0b-4f0e-9a53-0c3dd22a7d11'
     cloud.networks_known[network] = fake_networks.external(id=network)
     cloud.network_projects[network] = {'theirs'}
@@ -83,7 +83,8 @@ def test_networks_are_in_lists_of_properties_for_administrators_alone(
 def test_nobody_learns_of_networks_by_comparing_them_with_others(
     hidden, member
 ):
-    """Capacity counts what meets a requirement."""
+    """Capacity counts the addresses that meet a requirement, so it could tell
+    the values of hidden ones."""
     refused = member(
         'GET',
         '/resources/capacity?resource_type=virtual:floatingip'

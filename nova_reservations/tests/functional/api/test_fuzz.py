@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever anybody sends, answers are as the document says, and nobody sees
-or touches what is another project's."""
+"""Whatever a client sends, answers match the document, and nobody sees or
+changes what belongs to another project."""
 
 import copy
 import json
@@ -27,8 +27,9 @@ from nova_reservations.tests.functional.api import conftest
 
 pytestmark = pytest.mark.fuzz
 
-# Too many requests are refused, of those that fit the schema, for what a
-# schema can't say; and what is deleted may take its time to go.
+# schemathesis has more checks, which do not apply: many requests that fit the
+# schema are refused for reasons that no schema can express, and deleted
+# objects may exist for a while.
 CHECKS = [
     checks.not_a_server_error,
     checks.status_code_conformance,
@@ -49,7 +50,7 @@ SETTINGS = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    # A failure is told as it was found: to make it smaller takes minutes.
+    # A failure is reported as it was found: to shrink it takes minutes.
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -59,13 +60,14 @@ Known: TypeAlias = dict[str, list[Any]]
 
 
 class World:
-    """Two projects with a lease each, before anybody comes.
+    """Two projects with leases, in the state before the first request.
 
-    Each example begins in it, so that all of them can be repeated.
+    Each example begins in this state, so that all of them can be repeated.
 
     :ivar known: parameter -> values that make sense.
-    :ivar leases: id -> lease of each project.
-    :ivar secrets: what only the other project, and administrators, may see.
+    :ivar leases: name -> lease, of both projects.
+    :ivar secrets: texts that only the other project, and administrators, may
+        see.
     """
 
     def __init__(self, services, cloud, clock, uuids) -> None:
@@ -92,7 +94,7 @@ class World:
             connection.backup(self._tables)
 
     def _cloud(self) -> dict[str, Any]:
-        """Return what changes in the cloud."""
+        """Return the state of the cloud that may change."""
         return {
             name: value
             for name, value in vars(self.cloud).items()
@@ -134,7 +136,7 @@ class World:
         }
 
     def check_untouched(self, person: str) -> None:
-        """Check that what a person may not touch is as it was."""
+        """Check that the leases that a person may not change are as before."""
         projects = {'admin': ('ours', 'theirs'), 'member': ('ours',)}
         for lease in self.leases.values():
             if lease.project_id not in projects.get(person, ()):
@@ -142,7 +144,7 @@ class World:
 
 
 class Uuids:
-    """As good as random ones, but the same again."""
+    """Distinct UUIDs that are the same in each run."""
 
     def __init__(self) -> None:
         self.state = 0
@@ -168,7 +170,7 @@ def world(
     member.lease(name='ours')
     stranger.lease(name='kept secret', duration='30d')
     member.lease(name='later', start_date='2050-01-01 10:00')
-    # To start, and to tell that the end is near.
+    # Two steps: the start, and the event before the end.
     workers.work(seconds=2)
     return World(services, cloud, clock, uuids)
 
@@ -180,7 +182,7 @@ def api_of(person) -> Any:
 
 
 def with_known(part: Any, known: Known, draw: random.Random) -> Any:
-    """Put values that make sense in most of the places for them."""
+    """Replace most values of known parameters by values that make sense."""
     if isinstance(part, list):
         return [with_known(each, known, draw) for each in part]
     if not isinstance(part, dict):
@@ -239,7 +241,7 @@ def test_any_request_has_an_answer_of_the_document(
 def test_any_chain_of_requests_has_answers_of_the_document(
     request, world, workers, person
 ):
-    """Each request may be about what those before it have made."""
+    """A request may be about objects that earlier requests have made."""
     api = api_of(request.getfixturevalue(person))
     create = api['/v1/leases']['POST']
     then = api.include(path_regex='leases').as_strategy() | api.as_strategy()
@@ -254,7 +256,7 @@ def test_any_chain_of_requests_has_answers_of_the_document(
             answer = send(case, world, person)
             if case.path == '/v1/leases' and answer.status_code == 201:
                 made = answer.json()['lease']
-                # More often than what there was before.
+                # New leases are drawn more often than the old ones.
                 known['lease_id'] += [made['id']] * 6
                 known['id'] += [each['id'] for each in made['reservations']]
             workers.work()

@@ -32,11 +32,11 @@ HUGE = ports.KnownFlavor(
     frozenset(),
     frozenset(),
 )
-"""Of which a host has room for one."""
+"""A flavor of which a host has room for one server."""
 
 
 class Nova(server_requests.Nova):
-    """Puts servers where they were guaranteed a place."""
+    """Puts each server on the host where it has a guaranteed place."""
 
     def _make(self, project_id):
         super()._make(project_id)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input by hand: refused, or right, in bounded memory and CPU time."""
+"""Hand-written bad input is refused, or handled right, in bounded memory and
+CPU time."""
 
 import io
 import json
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures('bounded')
 
 @pytest.fixture
 def bounded(enrolled):
-    """Fail if the block takes more bytes or seconds of CPU than these."""
+    """Fail if the test takes more memory or CPU time than allowed."""
     tracemalloc.start()
     began = time.thread_time()
     yield

@@ -127,7 +127,7 @@ def test_of_several_leases_all_are_deleted_or_none(run, member):
 
 @pytest.fixture
 def failed(services, member, enrolled, workers, cloud):
-    """A lease of a host that has failed, and nothing replaces by itself."""
+    """A lease whose host has failed, and is not replaced automatically."""
     services.healing.options = dataclasses.replace(
         services.healing.options, heal_active=states.HealActive.NEVER
     )

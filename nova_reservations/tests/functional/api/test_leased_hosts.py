@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease that has started shows its owner what it has got."""
+"""A lease that has started shows its owner its hosts and servers."""
 
 import pytest
 
@@ -12,7 +12,7 @@ TWO = {'resource_type': HOST, 'min': 2, 'max': 2}
 
 
 def granted(person, lease):
-    """Return what the only reservation of a lease shows beside the rest."""
+    """Return the hosts and servers that a lease's only reservation shows."""
     answer = person('GET', f'/leases/{lease["id"]}')
     assert answer.status_int == 200, answer.text
     [shown] = answer.json['lease']['reservations']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits as users and operators meet them."""
+"""Limits as users and operators see them."""
 
 import json
 

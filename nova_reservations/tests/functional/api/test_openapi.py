@@ -21,7 +21,7 @@ def operation(path, method):
 
 
 def walk(part):
-    """Yield every object of the document, with the key that it is at."""
+    """Yield every key of the document with its value."""
     for key, value in part.items() if isinstance(part, dict) else ():
         yield key, value
         yield from walk(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each route and each rule, asked by each kind of person."""
+"""Requests of each kind of person to each route, and for each rule."""
 
 import itertools
 import json
@@ -31,7 +31,8 @@ PERSONS = (
     'manager',
     'admin',
 )
-"""Those who may less come first: what they ask for is there all the same."""
+"""Persons with fewer rights come first: their requests are refused, and leave
+the objects for the others."""
 
 EVERY = [
     pytest.param(rule, request, id=f'{rule} {request.method} {request.path}')
@@ -53,8 +54,8 @@ def _keystone(monkeypatch):
 
 @pytest.fixture
 def persons(app, admin, member, reader, stranger, nobody):
-    """Keystone has a manager be a member, and a member be a reader; managing
-    is who has the first role alone."""
+    """In keystone the role manager implies member, and member implies reader;
+    ``managing`` has the role manager alone."""
     return {
         'manager': conftest.Person(app, 'ours', 'manager', *_MEMBER),
         'managing': conftest.Person(app, 'ours', 'manager'),
@@ -79,8 +80,8 @@ def settings(settings):
 
 @pytest.fixture
 def ask(admin, member, cloud, licence_type):
-    """Make a request for a host, an address, and for a lease that is new each
-    time."""
+    """Make a request about one of the objects made here, or about a lease that
+    is new for each request."""
     external = fake_networks.external()
     cloud.networks_known[external.id] = external
     address = admin(
@@ -105,7 +106,7 @@ def ask(admin, member, cloud, licence_type):
     licence = admin(
         'POST', '/resources', {'resource_type': licence_type, 'name': 'cad'}
     )
-    # One is left for who asks for a lease.
+    # This host is for requests that create a lease.
     admin('POST', '/os-hosts', {'name': 'h3'})
 
     days = itertools.count(1)
@@ -119,7 +120,7 @@ def ask(admin, member, cloud, licence_type):
                 if '{reservation_id}' in json.dumps(request.body)
                 else [],
                 repeat=repeat,
-                # There is a host for each.
+                # Each lease has a day of its own, on which a host is free.
                 start_date=f'2030-06-{next(days):02} 10:00',
             )
         path = request.path.format(
@@ -161,7 +162,7 @@ def test_who_is_let_in_by_default(persons, ask, rule, request_):
 
 @pytest.fixture
 def closed():
-    """Have a rule let nobody in, as policy.yaml can."""
+    """Let a rule admit nobody, as policy.yaml can."""
 
     def close(rule):
         closed = oslo_policy.Rules.from_dict({rule: '!'})
@@ -202,7 +203,7 @@ def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
 
 
 class TestTypes:
-    """Of leases, and of what they have."""
+    """Rules for types of leases, and for types of resources."""
 
     @pytest.fixture
     def settings(self, settings):
@@ -282,7 +283,7 @@ def lease_of_others(lease, member):
     }
     path = f'/leases/{lease["id"]}/action'
     member('POST', path, {'addProjectAccess': access})
-    # Whose lease it is sees that too.
+    # The owner sees the name too, but also the project_id.
     return lambda person: (
         'project_id' not in seen(person, lease)
         and 'name' in seen(person, lease)
@@ -305,8 +306,8 @@ def network_of_others(admin, cloud):
 
 
 class TestSeen:
-    """Parts of answers that a rule leaves out, and another API that it is
-    for."""
+    """Rules that hide parts of answers, and one that decides about another
+    API."""
 
     FIXTURES: ClassVar = {
         'reservations:leases:show:hosts': 'hosts_of_a_lease',
@@ -315,7 +316,7 @@ class TestSeen:
         'reservations:floatingips:all_networks': 'network_of_others',
         'reservations:leases:create:virtual:server': 'server_with_a_lease',
     }
-    """Rule -> what tells whether somebody has what it is about."""
+    """Rule -> the fixture that tells whether the rule admits a person."""
 
     @pytest.fixture
     def settings(self, settings):

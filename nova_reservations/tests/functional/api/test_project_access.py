@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that are shared: what owners, sharers and others may do and
-see."""
+"""Shared reservations, and the rights of owners, sharers and others."""
 
 from nova.api.openstack import identity
 import pytest
@@ -17,7 +16,7 @@ NOBODY = '11111111-1111-1111-1111-111111111111'
 
 @pytest.fixture(autouse=True)
 def keystone(monkeypatch):
-    """A keystone that knows some projects."""
+    """A keystone that knows all projects but ``gone``."""
 
     def verify(context, project_id):
         if project_id == 'gone':
@@ -77,7 +76,7 @@ def test_sharers_see_little_and_nothing_of_the_owner(member, stranger):
         'start_date': lease['start_date'],
         'end_date': lease['end_date'],
         'status': 'PENDING',
-        # Not the other.
+        # The other reservation is not shared, and not shown.
         'reservations': [{'id': lease['reservations'][0]['id']}],
     }
     shown = stranger('GET', f'/leases/{lease["id"]}')

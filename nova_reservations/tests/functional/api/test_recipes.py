@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy files that operators copy: what each role may do by them."""
+"""The policy files that operators copy, and the rights of roles by them."""
 
 import pathlib
 
@@ -13,7 +13,7 @@ from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api import test_middleware
 from nova_reservations.tests.functional.api import test_permissions
 
-# Fixtures that these tests have in common with those.
+# Fixtures of test_permissions that these tests use too.
 _keystone = test_permissions._keystone
 ask = test_permissions.ask
 settings = test_permissions.settings
@@ -39,7 +39,7 @@ LOOKS = READS | {
     'GET /resources/capacity',
     'GET /resources/properties',
 }
-"""What members do that changes nothing."""
+"""Requests of members that change nothing."""
 
 WRITES = {
     'POST /leases',
@@ -66,13 +66,14 @@ def person(app):
 
 @pytest.fixture
 def member(app):
-    """The owner of the leases that are asked for, whom no recipe stops."""
+    """The owner of the leases in requests; as an administrator, the owner is
+    not limited by any recipe."""
     return conftest.Person(app, 'ours', 'admin', 'member', 'reader')
 
 
 @pytest.fixture
 def allowed(ask):
-    """Return what somebody may do with what our project has."""
+    """Return the requests about our project that a person may make."""
 
     def walk(who):
         return {
@@ -87,7 +88,7 @@ def allowed(ask):
 
 @pytest.fixture
 def may_use(workers, behind):
-    """Tell whether a server of somebody is let in where a lease is, which
+    """Tell whether a person's server may use the reservation of a lease, which
     begins now."""
 
     def boot(who, lease):
@@ -121,7 +122,7 @@ def test_teachers_create_and_students_look(recipe, allowed, person):
     teacher = person('ours', 'teacher', 'member', 'reader')
     assert allowed(teacher) == LOOKS | WRITES
     assert allowed(person('ours', 'member', 'reader')) == LOOKS
-    # A teacher of one project is none of another.
+    # A teacher of one project has no rights in another.
     other = person('theirs', 'teacher', 'member', 'reader')
     assert not [each for each in allowed(other) if '{lease_id}' in each]
 

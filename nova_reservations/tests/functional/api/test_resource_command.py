@@ -17,7 +17,7 @@ def run(openstack, admin, licence_type):
 
 @pytest.fixture
 def mine(openstack, member, licence_type):
-    """Run a command of a member."""
+    """Run a command as a member."""
     return openstack(member, 'lease')
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that are no hosts: operators say what there is, members ask for
-it and see how much is free."""
+"""Resources other than hosts: operators add them, members lease them and see
+how much is free."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OF_TYPE = f'?resource_type={TYPE}'
 
 @pytest.fixture(autouse=True)
 def _licences(licence_type):
-    """The type is there."""
+    """The type of licences exists."""
 
 
 def add(admin, name='cad', seats=4, **properties):

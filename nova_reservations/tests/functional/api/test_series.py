@@ -16,8 +16,8 @@ MANY = {
 
 
 def body(changed=None, hosts=1, **more):
-    """Ask for 9 to 10 in Rome on the two Sundays before the clocks are put
-    back there, 2030-10-27, and on that day."""
+    """Return a request for 9:00 to 10:00 in Rome on three Sundays; on the
+    last, 2030-10-27, the clocks are put back."""
     return {
         'name': 'course',
         'start_date': '2030-10-13 07:00',
@@ -70,7 +70,7 @@ def test_a_lease_alone_is_of_no_series(member):
 
 
 def test_a_night_is_as_long_as_its_duration_or_until_its_end(member):
-    """The clocks are put back between 03:00 and 02:00."""
+    """In the night to 2030-10-27 the clocks go from 03:00 back to 02:00."""
     daily = {
         'start_date': '2030-10-25 20:00',
         'repeat': {'every': 'P1D', 'count': 2, 'timezone': 'Europe/Rome'},
@@ -154,7 +154,7 @@ def test_what_makes_no_sense_is_refused(member, wrong):
         ),
         ({'reservations': [HOST] * 60}, '128 reservations'),
         ({'reservations': [HOST | {'max': 2000}]}, '4096 hosts or slots'),
-        # A refusal of a series in part took 3 s of a processor.
+        # Without a bound, to refuse a partial series took 3 s of CPU.
         ({'reservations': [HOST | MANY] * 3}, 'have 682 each, at most'),
         (
             {'reservations': [{'resource_type': 'virtual:server'}]},
@@ -203,7 +203,7 @@ def test_a_request_that_is_repeated_makes_no_second_series(member):
     assert len(made['leases']) == 2
     again = member('POST', '/leases', asked, headers=headers)
     assert again.status_int == 201
-    # What was refused was told.
+    # Only the first answer tells the refusals.
     assert again.json == {key: made[key] for key in ('lease', 'leases')}
     asked['repeat']['count'] = 4
     answer = member('POST', '/leases', asked, headers=headers)

@@ -272,7 +272,7 @@ def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
     assert cloud.instances == {}
     lease = only_lease(member)
     assert lease['status'] == 'TERMINATED'
-    # What it was of is still told.
+    # The lease still shows the server that it was for.
     [reservation] = lease['reservations']
     assert reservation['resource_id'] == reservation['servers'][0]
     member('DELETE', f'/leases/{lease["id"]}')

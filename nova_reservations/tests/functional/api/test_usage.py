@@ -28,7 +28,7 @@ def settings(settings):
 
 @pytest.fixture
 def record(services, clock):
-    """Write what somebody had for the last hours."""
+    """Write a usage record of a project for the last hours."""
 
     def write(project='ours', hours=10, amount=2, lease=LEASE, name='VCPU'):
         began = clock.now.replace(hour=clock.now.hour - hours)
