@@ -25,7 +25,10 @@ _COLUMNS = {
 
 
 def _id_of(client: Any, name: str) -> str:
-    """:raises: CommandError unless one host has this name, or number"""
+    """Return the ID of a host; a number is taken for its ID.
+
+    :raises: CommandError unless exactly one host has this name
+    """
     if name.isdecimal():
         return name
     found = api.request(client, 'GET', '/os-hosts', params={'name': name})

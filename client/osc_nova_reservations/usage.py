@@ -48,7 +48,7 @@ _KNOWN = frozenset(
         if kind == 'reserved'
     }
 )
-"""Classes with a column of their own; all others share the last one."""
+"""Classes with a column of their own; the last column has all others."""
 
 _PLACES = 4
 """Decimal places of hours: a step is less than a second."""

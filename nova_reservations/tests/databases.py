@@ -19,7 +19,7 @@ _VERSION = sa.table(
 )
 
 Columns = set[tuple[str, str]]
-"""Table, column."""
+"""Pairs of a table and a column."""
 
 
 class Reused:

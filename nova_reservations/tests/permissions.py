@@ -280,7 +280,7 @@ CREATED: Mapping[str, Mapping[str, Any]] = {
 }
 """Type of leases or of resources -> the rest of a request for such a lease.
 By default, everybody who may create leases may create these types. The API
-checks the policy first, and only then whether the type exists."""
+checks the policy first, and only then whether there is such a resource."""
 
 SEEN: Mapping[str, frozenset[str]] = {
     'reservations:leases:show:hosts': READERS,

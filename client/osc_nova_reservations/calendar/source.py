@@ -272,7 +272,7 @@ def _date(text: str) -> datetime.datetime:
 
 
 def _plain(text: str) -> str:
-    """Return the text without characters that are not printable.
+    """Return the text with U+FFFD for each character that is not printable.
 
     Such characters could control the terminal, reverse the direction of the
     text beside them, or be impossible to encode.

@@ -2,8 +2,8 @@
 """The style of the page of a calendar."""
 
 COLOURS = 6
-"""Leases of the viewer have one of so many colours, on which white text is
-read well."""
+"""The number of colours for the viewer's leases; white text is legible on
+each of them."""
 
 CSS = """
 :root {

@@ -26,12 +26,12 @@ pytestmark = pytest.mark.xdist_group('history')
 HOSTS = [f'host-{number:02}' for number in range(10)]
 
 FEW, MANY = 1000, 7000
-"""Leases that are over."""
+"""Numbers of leases that are over, in the two databases."""
 
 PROJECTS = 2
 
 LATER = 12
-"""Leases that are to come."""
+"""The number of leases in the future."""
 
 PAGE = 3
 

@@ -20,7 +20,7 @@ END = {
         'SELECT pg_terminate_backend({})',
     ),
 }
-"""How a connection is named, and is ended by another one."""
+"""Statements that name a connection, and that end it from another one."""
 
 
 @pytest.mark.parametrize('any_database', sorted(END), indirect=True)

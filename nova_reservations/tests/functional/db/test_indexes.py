@@ -49,7 +49,7 @@ from nova_reservations.tests.functional.db import shared_leases
 
 HOSTS = 1000
 PROJECTS = 100
-"""Enough for a database to find its indexes worth it."""
+"""Enough projects for a database to prefer indexes to scans."""
 
 NEW = {'created_at': booking.NOW}
 

@@ -19,7 +19,7 @@ from nova_reservations.tests import booking
 from nova_reservations.tests import profile
 
 HOURS = 12
-"""Everything happens in so many hours, of which some are over."""
+"""The number of hours in which all bookings are; some of them are past."""
 
 
 @dataclasses.dataclass(frozen=True)

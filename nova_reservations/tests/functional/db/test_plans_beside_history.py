@@ -34,10 +34,10 @@ pytestmark = pytest.mark.xdist_group('plans beside history')
 HOSTS = 20
 
 ENDED = 300
-"""Leases that each host has had."""
+"""The number of leases that each host has had."""
 
 PROMISED = 4
-"""Leases that each host is to have."""
+"""The number of future leases of each host."""
 
 NOW = booking.at(ENDED)
 WINDOW = booking.window(ENDED + 2, ENDED + 3)

@@ -22,7 +22,7 @@ from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
 
 OVER = 3000
-"""Leases that are over: one an hour has ended."""
+"""The number of leases that are over: one has ended each hour."""
 
 HOSTS = 12
 

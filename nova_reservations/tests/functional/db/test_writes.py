@@ -66,7 +66,7 @@ lease_id = listed.lease_id
 pytestmark = pytest.mark.xdist_group('writes')
 
 MANY = range(1000, 1300)
-"""More than a page."""
+"""More leases than fit on a page."""
 
 HOSTS = range(1, 301)
 

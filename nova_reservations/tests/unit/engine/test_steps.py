@@ -15,7 +15,7 @@ from nova_reservations.testing import options
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 OPTIONS = options.engine_settings()
 START, WARNING, END = 60, 90, 150
-"""In minutes after noon."""
+"""Minutes after noon."""
 
 
 def at(minute):

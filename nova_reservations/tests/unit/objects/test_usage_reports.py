@@ -13,7 +13,7 @@ from nova_reservations.objects import usage_reports as reports
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 LAST = 30
-"""Seconds that are looked at, one by one."""
+"""The number of seconds, each of which is counted."""
 
 
 def at(second):

@@ -15,7 +15,7 @@ from nova_reservations.tests import profile
 
 NOON = booking.NOW
 LAST = 12
-"""Hours that windows are in; all begin and end on the hour."""
+"""The last hour of windows, which all begin and end on the hour."""
 
 
 def held(start, end, hosts=0, slots=0):
@@ -35,13 +35,13 @@ SOME = st.lists(HELD, max_size=5)
 
 
 SOON = planner.SOON / limits.HOUR
-"""Hours for which what is over counts, as long as it is not overdue."""
+"""Hours for which an ended window still counts, unless it is overdue."""
 
 INSTANTS = (0, SOON, *range(1, LAST + 1))
 """Hours at which the amounts that are held may change."""
 
 PATIENCE = datetime.timedelta(hours=3)
-"""The longest that an end may take."""
+"""The time that the end of a lease may take before it is overdue."""
 
 
 def number(many, hour, what, patience=PATIENCE):

@@ -13,8 +13,8 @@ resources = st.lists(
     min_size=1,
     max_size=4,
 )
-"""How many slots there are, how many of them are held, and whether the
-resource can be used."""
+"""For each resource: how many slots it has, how many of them must stay, and
+whether the resource can be used."""
 
 
 @given(resources, st.integers(1, 12))
