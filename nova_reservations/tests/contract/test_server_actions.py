@@ -132,7 +132,7 @@ class TestDelete:
         assert world.cloud.servers.delete_servers([found], go_on) == {}
 
     def test_one_whose_host_is_forced_down_is_deleted(self, world):
-        """Who forces a host down knows that nothing runs there any more."""
+        """An operator forces a host down if nothing runs there any more."""
         server = world.boot(world.hosts[0])
         found = world.known(server)
         world.force_down(world.hosts[0])
