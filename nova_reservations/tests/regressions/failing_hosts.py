@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are disabled, silent or forced down, as the monitor sees them;
-and what leases show of it.
+"""Hosts that are disabled, silent or forced down, as the monitor sees them,
+and what their leases show.
 """
 
 import datetime
@@ -19,7 +19,8 @@ FORCED_DOWN = ports.ComputeService(False, False, True)
 
 
 def see(region, service, *names):
-    """Have the monitor see these nova-computes so; None: they work."""
+    """Have the monitor see the service in this state on each host; None: it
+    works."""
     for name in names:
         region.cloud.recover(name)
         if service is not None:
@@ -44,7 +45,7 @@ def holds_of(region, lease):
 
 
 def healed_by(region):
-    """Let the periodic check look, and all happen that follows."""
+    """Run the periodic check, and all work that follows from it."""
     region.healing.heal(region.now)
     region.work()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server landed on a leased host when its build failed elsewhere:
-nova-conductor took an alternate that had been enrolled meanwhile, past every
-filter. Issue 13, item 1.
+"""A server landed on a leased host when its build failed elsewhere.
+nova-conductor took an alternate that had been enrolled meanwhile, and no
+filter saw it. Issue 13, item 1.
 """
 
 import threading
@@ -25,14 +25,14 @@ OWNERS = {
     'spawn': fake.FakeDriver,
     '_prep_resize': manager.ComputeManager,
 }
-"""Method that fails -> the class that it is of."""
+"""Method that fails -> the class that defines it."""
 
 
 class AlternatesTest(shared.SharedNova):
-    """:cvar guarded: whether nova-conductor looks at what it has claimed.
+    """:cvar guarded: whether nova-conductor checks its claims.
 
-    :ivar failed: the host on which something failed, once it has.
-    :ivar enrolled: the hosts that were enrolled just before.
+    :ivar failed: the host on which the method has failed, if it has.
+    :ivar enrolled: the hosts that were enrolled while it failed.
     """
 
     guarded = True
@@ -48,8 +48,8 @@ class AlternatesTest(shared.SharedNova):
         self.enrolled = []
 
     def fail_once(self, method, enrolling):
-        """Have the first call of a host's method fail, and enrol others while
-        it runs."""
+        """Have the first call of a host's method fail, and enrol other hosts
+        during that call."""
         owner = OWNERS[method]
         original = getattr(owner, method)
 
@@ -68,10 +68,10 @@ class AlternatesTest(shared.SharedNova):
     occupied: tuple[str, ...] = ()
 
     def meanwhile(self, others):
-        """Do something to the other hosts while it runs."""
+        """Do something to the other hosts while the method that fails runs."""
 
     def held_of(self, host):
-        """Return what is claimed of a host."""
+        """Return the allocations on a host."""
         uuid = self._get_provider_uuid_by_host(host)
         return self._get_allocations_by_provider_uuid(uuid)
 
@@ -115,8 +115,8 @@ class GuardedTest(AlternatesTest):
         self.assertNotEqual(self.failed, self.host_of(server))
 
     def test_the_guard_asks_placement_alone(self):
-        """As in a cell, whose conductor reaches neither Nova's database of
-        the API nor ours."""
+        """The conductor of a cell reaches neither Nova's API database nor
+        ours."""
         self.enrol('host1')
         spec = nova_objects.RequestSpec(
             scheduler_hints={},
@@ -185,7 +185,8 @@ class UnguardedTest(AlternatesTest):
 
 
 class GivenBackTest(AlternatesTest):
-    """Hosts of a lease, while a server of it is still on its way."""
+    """A lease gives hosts back while a server of the lease is still on its
+    way."""
 
     guarded = False
 
@@ -241,8 +242,8 @@ class GivenBackTest(AlternatesTest):
 
 
 class EndTest(AlternatesTest):
-    """An end deletes a server that is about to be migrated, and whose host
-    takes its time."""
+    """A lease ends and deletes a server that is about to be migrated. The host
+    of the server deletes it slowly."""
 
     guarded = False
 
@@ -281,7 +282,8 @@ class EndTest(AlternatesTest):
 
 
 class FirstClaimTest(shared.SharedNova):
-    """nova-scheduler claims a host that was enrolled since it looked."""
+    """nova-scheduler claims a host that was enrolled after the scheduler chose
+    it."""
 
     def test_it_takes_the_next_host(self):
         claim = report.SchedulerReportClient.claim_resources

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of slots, ``before_end`` was refused; what a server's own lease had by
-``default_before_end`` was not done, and its event was DONE.
-
-Issue 13, item 16.
+"""``before_end`` was refused for slots. For a server's own lease the action of
+``default_before_end`` was not done, although its event became DONE. Issue 13,
+item 16.
 """
 
 import smtplib
@@ -134,7 +133,7 @@ class TestEachType:
 
 @each_type
 class TestWhatTheOperatorHasChosen:
-    """Of a region whose operator has it done where nothing is asked for."""
+    """The operator has chosen an action for leases that ask for none."""
 
     @pytest.fixture
     def region(self, region, make_region):
@@ -145,7 +144,7 @@ class TestWhatTheOperatorHasChosen:
             ('email_to', '{user_id}@example.org'),
         ):
             region.opts.set_override(name, value, 'reservations')
-        # Of actions each type makes its own, when it is made.
+        # Each type builds its own actions when the type is built.
         for name, kind in TYPES.items():
             region.types[name] = kind(region.cloud, region.opts)
         return region

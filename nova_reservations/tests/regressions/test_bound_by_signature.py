@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some wrappers of Nova's methods took arguments by the position, or by the
-name, by which Nova passes them today.
-
-Issue 13, item 14.
+"""Some wrappers of Nova's methods took arguments by position, or by name, only
+as Nova passes them today. Issue 13, item 14.
 """
 
 import inspect
@@ -29,7 +27,7 @@ NODE = {'hypervisor_hostname': 'node'}
 
 
 class Method:
-    """Stands in for one of Nova's, bound: it takes the same arguments.
+    """Stands in for a bound method of Nova: it takes the same arguments.
 
     :ivar act: called with all of them, by name.
     """
@@ -52,13 +50,13 @@ class Method:
 
 
 def do_nothing(**arguments):
-    """Return what few ask for."""
+    """Return None: few wrappers use the result."""
 
 
 @pytest.fixture(params=['by position', 'by name'])
 def call(request):
-    """Return what calls a wrapper as wrapt does; the arguments are in the
-    order of the method."""
+    """Return a function that calls a wrapper as wrapt does. The arguments are
+    given in the order of the method's own."""
 
     def made(wrapper, method, instance=None, /, **arguments):
         if request.param == 'by name':
@@ -71,7 +69,7 @@ def call(request):
 @pytest.mark.parametrize('beside', [wrapping.before, wrapping.after])
 def test_what_is_done_beside_a_method_knows_its_arguments(call, beside):
     def method(one, two, three=3):
-        """Of Nova."""
+        """Stand in for a method of Nova."""
 
     seen = []
     wrapper = beside(
@@ -97,7 +95,7 @@ def test_ledgers_have_what_hypervisors_report(call):
 
 def test_listeners_are_told_of_audits(call):
     class Tracker:
-        """Only what audits know of Nova's."""
+        """The part of Nova's resource tracker that audits use."""
 
     tracker, told = Tracker(), []
     tracker.compute_nodes = {
@@ -191,7 +189,8 @@ def test_servers_are_recorded_before_nova_makes_them(call):
 
 
 def _real_select_destinations():
-    """Return Nova's, without what oslo.messaging and we have put around it."""
+    """Return Nova's method without the wrappers of oslo.messaging and of
+    ours."""
     found = inspect.unwrap(manager.SchedulerManager.select_destinations)
     [real] = [
         cell.cell_contents
@@ -202,7 +201,7 @@ def _real_select_destinations():
 
 
 def _as_of_messaging(real, act):
-    """Return what has no signature of its own."""
+    """Return a callable that has no signature of its own."""
     method = Method(real, act)
     return lambda *args, **kwargs: method(*args, **kwargs)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host was reservable at once although servers that were being built at
-that moment could still land on it. Issue 13, item 1.
+"""A host was reservable at once although servers that were being built at that
+moment could still land on it. Issue 13, item 1.
 
-And of two enrolments of one host at once the later, that found the first
-one's guests, took the trait off. Issue 13, item 14.
+When two requests enrolled one host at once, the later one found a guest of the
+first one's lease and removed the trait. Issue 13, item 14.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ def migrate(region):
 
 
 def delete(region):
-    """Delete it in the middle of that."""
+    """Mark the server as being deleted while it is migrated."""
     server = region.cloud.instances[SERVER]
     region.cloud.instances[SERVER] = dataclasses.replace(
         server, task='deleting'
@@ -71,7 +71,7 @@ def test_a_host_waits_for_what_was_in_flight_and_says_so(region):
     host = region.enrol('new')
     assert not host.reservable
     assert SERVER in host.status_reason
-    # It is closed at once.
+    # The host is closed to others at once.
     assert region.cloud.marked == {'new'}
     with pytest.raises(exception.NotEnoughResources):
         region.lease()
@@ -113,7 +113,7 @@ def test_a_host_that_a_server_landed_on_is_never_leased(region):
     host = go_on(region)
     assert not host.reservable
     assert SERVER in host.status_reason
-    # Its user deletes it, or an administrator moves it.
+    # Its user deletes the server, or an administrator moves it.
     del region.cloud.instances[SERVER]
     assert go_on(region).reservable
 
@@ -217,7 +217,8 @@ def test_nor_while_one_is_deleted_in_its_migration(make_region):
 
 class TestTwoAtOnce:
     def test_the_later_leaves_what_the_first_has_done(self, region):
-        """Both have begun; the first ends, and a guest comes."""
+        """Both requests have begun. The first one ends, and a guest of its
+        lease comes."""
 
         def first_ends(step):
             region.cloud.before = lambda step: None
@@ -267,8 +268,8 @@ class TestTwoAtOnce:
 
 
 def test_an_end_looks_once_more_when_its_hosts_have_left(make_region):
-    """A server that nova-conductor claims a host for between the look and
-    then is seen, and waited for."""
+    """nova-conductor claims a host for a server after the end has looked at
+    the hosts. The second look sees that server, and the end waits for it."""
     region = make_region('one')
     lease = region.active_lease()
     guests = []

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some places that freed capacity told the leases that wait for it, and not
-the degraded ones, which heard of it an hour later or never.
-
-Issue 13, item 7.
+"""Some code that freed capacity told the leases that wait, but not the
+degraded leases. Those noticed it an hour later, or never. Issue 13, item 7.
 """
 
 import dataclasses
@@ -40,7 +38,7 @@ def host_of(region, name):
 
 
 def do_next(region, lease):
-    """Do what is due of one lease, and nothing else that is due."""
+    """Do the due work of one lease, and no other due work."""
     region.now = max(region.now, region.see(lease).due_at)
     with region.database.writer() as session:
         attempt = region.see(lease).attempt

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A claim stayed in placement where the look at it failed.
+"""A claim stayed in placement when our check of it failed.
 
-Only what was expected took it back: by any other exception the server went
-to ERROR, and what it had claimed was nobody's, and no host's to give. A server
-that was evacuated lost with it what it held of its old host.
-
-Issue 13, item 3.
+Only an expected exception undid the claim. After any other exception the
+server went to ERROR, and its claim belonged to nobody and kept a host
+occupied. A server that was being evacuated also lost its allocation on the old
+host. Issue 13, item 3.
 """
 
 from nova_reservations.scheduler import request_filter
@@ -20,7 +19,7 @@ class ClaimUndoneTest(shared.SharedNova):
     hosts = ('host1', 'host2')
 
     def _break(self):
-        """Have our look at each claim fail by what nobody expects."""
+        """Have our check of each claim fail by an unexpected exception."""
 
         self.raised = []
 
@@ -33,7 +32,7 @@ class ClaimUndoneTest(shared.SharedNova):
         )
 
     def _held(self, server):
-        """Return the providers of which the server holds anything."""
+        """Return the providers on which the server has an allocation."""
         return set(self._get_allocations_by_server_uuid(server['id']))
 
     def test_of_a_new_server_it_goes(self):
@@ -62,7 +61,7 @@ class ClaimUndoneTest(shared.SharedNova):
         self.stop_host(self.host_of(server))
         self._break()
         self.admin_api.post_server_action(server['id'], {'evacuate': {}})
-        # Nova leaves it in the task, as after any exception there.
+        # Nova does not reset the task state, as after any exception there.
         self._wait_for_assert(lambda: self.assertTrue(self.raised))
         self._wait_for_assert(
             lambda: self.assertEqual(before, self._held(server))

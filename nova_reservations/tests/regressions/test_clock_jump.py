@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clock of the database that was set to tomorrow ended the leases of today.
-
-Their servers were deleted within a second, and no setting it back brought
-them back. Nobody else was asked what time it is.
-
-Issue 13, item 12.
+"""A database clock that was set to tomorrow ended the leases of today. Their
+servers were deleted within a second, and setting the clock back did not bring
+them back. No second clock was compared with the database's. Issue 13, item 12.
 """
 
 from oslo_config import cfg
@@ -28,7 +25,7 @@ Code = status.Code
 
 
 class Times:
-    """:ivar own: what the process takes for the time, if not the same."""
+    """:ivar own: returns the time by the clock of the process."""
 
     def __init__(self, region):
         self.region = region
@@ -55,7 +52,8 @@ def clock(times):
 
 @pytest.fixture
 def looks(region, times, clock, tmp_path):
-    """The loop of a nova-scheduler, which looks when it is told to."""
+    """The loop of a nova-scheduler, which looks only when the test calls
+    this."""
     one = region.worker()
     one.runner.clock = clock.now
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that was only busy was a bug of ours: 500.
+"""A database that was only busy was reported as a bug of ours: 500.
 
-SQLAlchemy's pool that has no connection left, and what oslo.db calls by no
-closer name than DBError, reached users as 500, and nova-scheduler as an
-exception that it does not know; and the pool could not be made larger, for
-our engine read none of the options that are beside its URL.
-
-Issue 13, item 3.
+An exhausted pool of SQLAlchemy, and errors that oslo.db knows only as DBError,
+reached users as 500, and nova-scheduler as an unknown exception. The pool
+could not be made larger either: our engine read none of the options beside its
+URL. Issue 13, item 3.
 """
 
 import contextlib
@@ -29,7 +27,7 @@ CONF = nova.conf.CONF
 SERVERS = pytest.mark.parametrize(
     'any_database', ['mysql', 'postgresql'], indirect=True
 )
-"""SQLite has no pool."""
+"""SQLite is left out: it has no pool."""
 
 
 @pytest.fixture
@@ -41,8 +39,8 @@ def nova_conf():
 
 @contextlib.contextmanager
 def database_of(settings, url, group, **options):
-    """Build the services of a process whose group has the URL, and these
-    options beside it."""
+    """Build the services of a process with this URL, and these options, in one
+    group of its configuration."""
     settings.set_override('connection', None, group='reservations')
     settings.set_override('connection', url, group=group)
     for name, value in options.items():

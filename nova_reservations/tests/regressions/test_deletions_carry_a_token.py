@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes stayed attached to servers that the end of a lease had deleted.
-
-Without a token Nova asks Cinder by what is in [cinder], which few clouds have.
-
-Issue 13, item 13.
+Without a token Nova asks Cinder with the credentials in [cinder], which few
+clouds have. Issue 13, item 13.
 """
 
 from nova.compute import api as compute_api
@@ -15,7 +13,8 @@ class DeletionTest(shared.SharedNova):
     hosts = ('host1',)
 
     def _tokens_of_deletions(self):
-        """Return what Nova was given when the end of a lease deleted."""
+        """Return the tokens that Nova got for the deletions at the end of a
+        lease."""
         given = []
         delete = compute_api.API.delete
 
@@ -38,6 +37,7 @@ class DeletionTest(shared.SharedNova):
         self.assertTrue(all(given))
 
     def test_they_do_not_where_ports_would_stay(self):
-        """By [neutron] Nova deletes ports, and could not by this token."""
+        """Nova deletes ports with the credentials in [neutron], and could not
+        with this token."""
         self.trust('service')
         self.assertEqual({None}, set(self._tokens_of_deletions()))

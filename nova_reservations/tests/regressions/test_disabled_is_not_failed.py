@@ -33,7 +33,7 @@ from nova_reservations.tests.regressions.failing_hosts import WHOLE
 
 @pytest.fixture
 def region(make_region):
-    """Two hosts; what a lease needs within the hour is healed."""
+    """Two hosts; leases are healed if they need the host within the hour."""
     return make_region('one', 'two', healing_interval=HOUR)
 
 
@@ -76,7 +76,7 @@ class TestDisabled:
         assert point.free == 1
 
     def test_a_lease_that_was_planned_before_fails(self, region):
-        """The generation has moved on."""
+        """The generation of the host has changed since the plan."""
         with region.database.reader() as session:
             found = candidates.find(
                 session,
@@ -117,7 +117,7 @@ class TestDisabled:
             region.lease_of(SLOT)
 
     def test_a_coming_lease_is_moved_when_it_is_prepared(self, region):
-        """Its preparation is before the next check."""
+        """The lease is prepared before the next check."""
         lease = region.lease(start=69, end=200)
         name = holds_of(region, lease)
         see(region, DISABLED, name)

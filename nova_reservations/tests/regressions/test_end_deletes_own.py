@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a lease of hosts deleted ordinary servers of its project.
 
-Whatever of the lessee's was on a host of the lease was taken for the lease's,
-also what it had never let in; and a server of the lease that was being
-rescheduled at its end was on no host, and stayed behind. So did one whose
-nova-conductor was killed before it had a cell: an enrolment waited for it.
-
-Issue 13, items 1 (its last sentence) and 2.
+Each server of the lessee on a host of the lease counted as one of the lease,
+even if the lease had never let it in. A server of the lease that was being
+rescheduled at its end was on no host, and stayed behind. So did a server whose
+nova-conductor was killed before the server had a cell: an enrolment waited for
+it. Issue 13, items 1 (its last sentence) and 2.
 """
 
 import dataclasses
@@ -31,8 +30,8 @@ ACTIONS = ['delete', 'shelve', 'migrate']
 
 
 def with_stranger(region, project='lessee', **asked):
-    """Return an active lease with a server of its own, and another one that
-    it has not let in; both on its host."""
+    """Return an active lease, a server of the lease, and a server that the
+    lease has not let in. Both servers are on the host of the lease."""
     lease = region.active_lease(**asked)
     (host,) = region.hosts_of(lease)
     return (
@@ -140,7 +139,8 @@ class EndOnNovaTest(shared.SharedNova):
         self.enrol('host1')
         lease = self.lease()
         own, ordinary = self.boot(lease), self.boot(lease)
-        # As an alternate that nova-conductor took, past every filter.
+        # Its hint is as if nova-conductor had taken an alternate past every
+        # filter.
         spec = objects.RequestSpec.get_by_instance_uuid(
             nova_context.get_admin_context(), ordinary['id']
         )
@@ -171,7 +171,7 @@ class EndOnNovaTest(shared.SharedNova):
                 'spawn',
                 side_effect=nova_exception.InstanceDeployFailure(reason='no'),
             ),
-            # The request that the next host be tried is not answered yet.
+            # The request to try the next host gets no answer.
             mock.patch.object(
                 conductor_api.ComputeTaskAPI, 'build_instances'
             ) as again,
@@ -198,8 +198,9 @@ class EndOnNovaTest(shared.SharedNova):
         self.assertEqual({ordinary['id']}, self.in_flight())
 
     def test_what_nova_itself_does_not_know_is_not_waited_for(self):
-        """nova-conductor is killed between the record in the cell and its
-        mapping; then the server is deleted, and the record stays."""
+        """nova-conductor is killed after it has created the server's record in
+        the cell, and before its mapping. Then the server is deleted, and the
+        record stays."""
         self.enrol('host1')
         lease = self.lease()
         with mock.patch.object(
@@ -209,7 +210,8 @@ class EndOnNovaTest(shared.SharedNova):
         ) as killed:
             lost = self.post(lease)
             self._wait_for_assert(killed.assert_called_once)
-        # As nova-api does whose own database is not that of the cell.
+        # A nova-api whose own database is not the cell's deletes only these
+        # two.
         context = nova_context.get_admin_context()
         objects.BuildRequest.get_by_instance_uuid(
             context, lost['id']

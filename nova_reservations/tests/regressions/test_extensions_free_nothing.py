@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each change of a lease told all who wait, and all that are degraded, that
-something had come free: a member who extended a lease again and again had
-workers go through the whole queue each time.
+"""Each change of a lease told all waiting and all degraded leases that
+capacity had come free. A member who extended a lease again and again had
+workers walk through the whole queue each time.
 
 Issue 13, item 6, seen from a member.
 """
@@ -39,7 +39,8 @@ def test_time_that_is_given_back_is_told(region, change):
 
 def test_a_host_that_is_given_back_for_another_is_told(region):
     first = region.lease(start=30, end=60)
-    # What it has is taken right after it: to stay longer it has to move.
+    # The second lease has the same host right after the first one, which must
+    # therefore move to stay longer.
     second = region.lease(start=60, end=90)
     assert region.hosts_of(first) == region.hosts_of(second)
     assert not came.told(region)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease was refused what os-hosts/capacity told as free: hosts that had
-failed counted, and hosts that a lease has left and that are not empty.
-
-Issue 13, item 15.
+"""A lease was refused although os-hosts/capacity told that hosts were free. It
+counted hosts that had failed, and hosts that a lease has left and that are not
+empty yet. Issue 13, item 15.
 """
 
 import contextlib
@@ -20,11 +19,12 @@ from nova_reservations.tests import profile
 HOSTS = ('one', 'two', 'three', 'four')
 STEP = 20
 STEPS = 6
-"""So many steps of so many minutes are asked about."""
+"""The tests ask about this many steps of STEP minutes."""
 
 
 def free(region, start=0, step=STEP, steps=1):
-    """Return what is told to be free, for steps from so many minutes on."""
+    """Return how many hosts are told to be free in each step from this minute
+    on."""
     begin = region.now + regions.minutes(start)
     points = region.hosts.capacity(
         begin,
@@ -36,7 +36,8 @@ def free(region, start=0, step=STEP, steps=1):
 
 
 def granted(region, start, end):
-    """Return how many hosts a lease of this time is given; it goes again."""
+    """Return how many hosts a lease of this window is granted, and delete the
+    lease."""
     try:
         lease = region.lease(start, end, 1, len(HOSTS))
     except exception.NotEnoughResources:
@@ -108,7 +109,7 @@ def test_free_is_what_a_lease_of_just_that_step_is_granted(
         region = factory(
             *HOSTS,
             cleaning_time=regions.minutes(cleaning),
-            # More may be granted where promises of others move.
+            # More may be granted when promises of other leases move.
             replan_limit=0,
         )
         for begin, length, count in leases:
@@ -120,7 +121,8 @@ def test_free_is_what_a_lease_of_just_that_step_is_granted(
                 region.cloud.fail(host, **how)
         if looked:
             region.look()
-        # Nothing works meanwhile: leases that should be over hold hosts.
+        # No worker runs meanwhile: leases that are past their end still hold
+        # hosts.
         region.now += regions.minutes(later)
         if looked:
             region.monitoring.poll(region.now)
@@ -129,7 +131,7 @@ def test_free_is_what_a_lease_of_just_that_step_is_granted(
             granted(region, start + n * STEP, start + (n + 1) * STEP)
             for n in range(STEPS)
         ]
-        # When nobody has anything, only what holds a host speaks against it.
+        # No lease has a host then: only a hold on a host forbids its use.
         assert granted(region, 10_000, 10_060) == sum(
             not holds.forbidding(host, holds.Use.PROMISE)
             for host in region.hosts.find(objects.HostQuery())

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One administrator's list of leases took nova-api gigabytes, went on after
-the client had left, and had each lease that ever was: it was read and
-written as a whole.
-
-Issue 13, item 18.
+"""One administrator's list of leases took gigabytes of nova-api's memory, went
+on after the client had left, and had each lease that ever was. It was read and
+written as a whole. Issue 13, item 18.
 """
 
 import datetime
@@ -49,7 +47,7 @@ def fill(database, clock):
     """Writes leases to the database; returns their ids."""
 
     def fill(count, ended=-DAY, status=states.Lease.PENDING, **columns):
-        """:param ended: how long ago."""
+        """:param ended: how long ago the leases ended."""
         ids = [str(uuid.uuid4()) for _ in range(count)]
         if not ids:
             return ids
@@ -82,13 +80,14 @@ def ids(answer):
 
 
 def begin(person, path):
-    """Return the answer as a server gets it: nothing of it is read yet."""
+    """Return the answer as the WSGI server gets it, before its body is
+    read."""
     return person.send('GET', f'/os-reservations/v1{path}')
 
 
 @pytest.fixture
 def statements(database):
-    """The statements that the database is asked, from now on."""
+    """The statements that the database executes from now on."""
     asked = []
 
     def note(_connection, _cursor, statement, *_):
@@ -102,7 +101,7 @@ def statements(database):
 @pytest.mark.parametrize('key', ['created_at', 'name', 'status', 'id'])
 @pytest.mark.parametrize('order', ['asc', 'desc'])
 def test_a_long_list_is_whole_and_in_order(admin, fill, key, order):
-    """Also where many are alike in what it is sorted by."""
+    """This also holds when many leases are equal in the sort key."""
     there = fill(4 * lease_lists.PAGE + 1)
     answer = admin('GET', f'/leases?sort_key={key}&sort_dir={order}')
     assert sorted(ids(answer)) == sorted(there)
@@ -137,7 +136,7 @@ def test_a_list_takes_no_more_memory_the_longer_it_is(admin, fill):
     fill(4 * lease_lists.PAGE)
     tracemalloc.start()
     try:
-        # The first fills caches.
+        # The first request fills caches.
         _, few = peak(), peak()
         fill(12 * lease_lists.PAGE)
         assert peak() < 2 * few
@@ -205,7 +204,7 @@ def test_what_was_over_long_ago_is_not_listed(admin, fill, clock):
         *fill(1, 29 * DAY, states.Lease.TERMINATED),
         *fill(1, 31 * DAY, states.Lease.TERMINATING),
         *fill(1, 31 * DAY, states.Lease.ACTIVE),
-        # It could not end: its hosts are still its own.
+        # This lease could not end: it still has its hosts.
         *fill(1, 31 * DAY, states.Lease.ERROR, in_nova=True),
         *fill(1),
     }

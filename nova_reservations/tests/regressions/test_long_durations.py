@@ -62,5 +62,5 @@ def test_a_duration_that_no_column_takes_is_bad_input(member):
         assert 'duration' in answer.json['error_message']
         answer = ask(member, lease_type, '24855d')
         assert answer.status_int == 201, answer.text
-    # The seconds of others are not kept.
+    # Other lease types do not store their duration in seconds.
     assert ask(member, 'immediate', '24856d').status_int == 201

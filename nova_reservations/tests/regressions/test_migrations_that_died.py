@@ -23,11 +23,12 @@ WRITE = re.compile(r'\s*(CREATE|ALTER|DROP|INSERT|UPDATE)\b')
 
 
 class Died(BaseException):
-    """Nothing handles it, as if the process was killed."""
+    """No handler catches it, as if the process was killed."""
 
 
 def die_after_each(database: api.Database) -> None:
-    """Kill a sync after each statement that writes, when it first does."""
+    """Interrupt the sync after each statement that writes, once per
+    statement."""
     done: set[str] = set()
 
     def executed(_connection, _cursor, statement, *_) -> None:
@@ -39,7 +40,7 @@ def die_after_each(database: api.Database) -> None:
 
 
 def sync(database: api.Database) -> bool:
-    """Return whether it was not killed."""
+    """Return whether the sync was not interrupted."""
     try:
         migration.sync(database)
     except Died:
@@ -63,7 +64,7 @@ def differences(database: api.Database) -> list[object]:
 
 
 def contents(database: api.Database) -> dict[str, object]:
-    """Return all checks of the schema, and all rows that migrations make."""
+    """Return all check constraints, and all rows that migrations insert."""
     engine = database.engine()
     inspector = sa.inspect(engine)
     with engine.connect() as connection:
@@ -84,7 +85,7 @@ def contents(database: api.Database) -> dict[str, object]:
 
 @pytest.fixture
 def whole(tmp_path):
-    """The schema that migrations make if nobody kills them."""
+    """The schema after migrations that nothing interrupts."""
     with conftest.empty_database('mysql', tmp_path) as url:
         database = api.Database(url)
         migration.sync(database)
@@ -101,8 +102,9 @@ def empty(tmp_path):
 
 
 def test_a_sync_that_dies_after_any_statement_is_repeated(empty, whole):
-    """Changes of the schema are there when it is run again, changes of
-    rows are not: so each time it dies one step further."""
+    """Changes of the schema remain after an interrupted sync; changes of rows
+    do not. So each sync is interrupted one statement later than the sync
+    before."""
     die_after_each(empty)
     deaths = 0
     while not sync(empty):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owners learned that a promise of theirs had moved: their lease was changed,
-and their calendar had it on another host."""
+"""Owners learned that a promise of theirs had moved. Their lease was shown as
+changed, and their calendar showed it on another host."""
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ from nova_reservations.testing.region import minutes
 
 
 def _on(region, host, start, end):
-    """Return a lease that is promised this host."""
+    """Return a lease to which this host is promised."""
     lease = region.lease(start=start, end=end)
     with region.database.writer() as session:
         key = session.scalar(

@@ -23,11 +23,11 @@ class MovesByForceTest(shared.SharedNova):
         self.server = self.boot()
         self.source = self.host_of(self.server)
         [self.target] = {*self.hosts} - {self.source}
-        # The last that still may name a host past the scheduler.
+        # The last microversion in which a forced host bypasses the scheduler.
         self.admin_api.microversion = '2.67'
 
     def enrol_before(self, owner, method):
-        """Have the target be enrolled after nova-api, before the claim."""
+        """Enrol the target after nova-api's check, and before the claim."""
         original = getattr(owner, method)
 
         def enrolling(*args, **kwargs):
@@ -83,7 +83,7 @@ class MovesByForceTest(shared.SharedNova):
 
 
 class NotGuardedTest(shared.SharedNova):
-    """Such a move is waited for where nova-conductors are not guarded."""
+    """Enrolments wait for forced moves if nova-conductors are not guarded."""
 
     hosts = ('host1', 'host2', 'host3')
 
@@ -117,7 +117,7 @@ class NotGuardedTest(shared.SharedNova):
     def test_a_live_migration_that_nova_conductor_has_not_begun(self):
         with mock.patch.object(rpcapi.ComputeTaskAPI, 'live_migrate_instance'):
             self.live_migrate()
-        # Nobody knows yet where to.
+        # The target is not recorded yet: any host may be the target.
         self.assert_waited_for(self.target, self.other)
 
     def test_a_live_migration_that_has_not_claimed_its_host(self):

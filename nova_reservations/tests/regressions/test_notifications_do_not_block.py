@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A message bus that was down held up every start, and every POST.
 
-By itself oslo.messaging tries a notification again without end, and whoever
-sent it waited for that.
-
-Issue 13, item 13.
+By default oslo.messaging retries a notification without end, and the sender
+waits for that. Issue 13, item 13.
 """
 
 import subprocess
@@ -21,9 +19,9 @@ SECONDS = 30
 
 
 class Bus:
-    """One that does not answer until it is let go.
+    """A message bus that does not answer until the test lets it.
 
-    :ivar sent: event types, in the order in which they were.
+    :ivar sent: event types, in the order in which they were sent.
     """
 
     def __init__(self):
@@ -92,7 +90,8 @@ print('flushed')
 
 
 def test_an_end_on_eventlet_waits_for_it_too():
-    """Its queues have other means to wait than those of threads."""
+    """On eventlet, queue.join() can not be used: it differs from that of
+    threads."""
     ended = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', ON_EVENTLET],
         check=True,
@@ -112,7 +111,8 @@ def test_one_that_fails_is_not_worth_the_others(bus):
 
 
 class StuckNotifier:
-    """oslo.messaging's, of all in this process, on such a bus."""
+    """Stands in for the process's notifier of oslo.messaging, on such a
+    bus."""
 
     def __init__(self, bus):
         self.bus = bus

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that was back soon had lost its leases for good, and their servers
-stayed behind on it.
-
-Issue 13, item 10.
+"""A host that came back soon had lost its leases for good, and their servers
+stayed behind on it. Issue 13, item 10.
 """
 
 import pytest
@@ -23,7 +21,7 @@ from nova_reservations.tests.regressions.failing_hosts import WHOLE
 
 @pytest.fixture
 def region(make_region):
-    """Two hosts; what a lease needs within the hour is healed."""
+    """Two hosts; leases are healed if they need the host within the hour."""
     return make_region('one', 'two', healing_interval=HOUR)
 
 
@@ -54,7 +52,7 @@ class TestTheOldHostIsBack:
         assert region.hosts_of(lease) == {old}
         assert region.hosts_of(region.lease(end=30)) == {new}
         region.work()
-        # Again: nothing is left to do.
+        # A second look finds nothing to do.
         before = region.picture()
         region.look()
         assert region.picture() == before
@@ -65,7 +63,8 @@ class TestTheOldHostIsBack:
         see(region, None, old)
         assert used(region, lease) == {new}
         assert flags(region, lease) == CHANGED
-        # Nor when it is empty later: not before its owner has left it.
+        # The old host is given back when the owner's server has left the new
+        # one.
         del region.cloud.instances['new']
         region.look()
         assert used(region, lease) == {old}
@@ -116,7 +115,8 @@ class TestTheOldHostIsBack:
     def test_unless_the_owner_takes_note_at_that_moment(
         self, region, lease, old
     ):
-        """After the look at Nova, and before the transaction."""
+        """The owner acknowledges after the look at Nova, and before the
+        transaction."""
         [new] = used(region, lease)
         region.cloud.recover(old)
         region.monitoring.poll(region.now)

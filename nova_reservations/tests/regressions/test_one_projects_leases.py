@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leases of one project kept those of all others from starting.
+"""The leases of one project kept those of all other projects from starting.
 
-Workers took what was due the longest: whoever had some thousand leases end at
-the same moment, which is a loop of requests, had everybody else's starts and
-ends wait for minutes. 300 delayed a start by 27 seconds.
+Workers took the leases that were due the longest. A member could make some
+thousand leases end at the same moment with a loop of requests. Starts and ends
+of other projects then waited for minutes; 300 leases delayed a start by 27
+seconds.
 
 Issue 13, seen from a member.
 """

@@ -37,7 +37,7 @@ class TestMassFailure:
 
     @pytest.fixture
     def leases(self, region):
-        """Of each host of the first cell, one."""
+        """One lease for each host of the first cell."""
         leases = [
             region.lease(end=300, **on(name))
             for name in self.NAMES
@@ -82,7 +82,7 @@ class TestMassFailure:
                 'resources': 5,
             }
         ]
-        # It would only be late otherwise.
+        # The leases are not healed later either, when the periodic check runs.
         region.now += HOUR
         region.look()
         healed_by(region)
@@ -125,7 +125,8 @@ class TestMassFailure:
         region.work()
         assert released == ['a1', 'a2', 'a3']
         assert [flags(region, lease) for lease in leases[:3]] == [CHANGED] * 3
-        # Of what else fails it was not the word.
+        # The release stands: there is no second alert, and nothing left to
+        # release.
         region.look()
         assert len(self.mass(region)) == 1
         assert mass_failure.release(
@@ -143,7 +144,7 @@ class TestMassFailure:
             CHANGED,
             MISSING,
         ]
-        # Nobody has said that the others are lost, too.
+        # The administrator has not released the other hosts.
         region.now += HOUR
         region.look()
         assert [flags(region, lease) for lease in leases[:3]] == [
@@ -182,7 +183,8 @@ class TestMassFailure:
         assert braked == {'a1', 'a2', 'a3'}
 
     def test_forced_down_ones_count_too(self, region, leases):
-        """A fence that goes mad is no administrator."""
+        """A fencing agent that runs wild forces hosts down without an
+        administrator."""
         see(region, FORCED_DOWN, 'a1', 'a2', 'a3')
         assert [flags(region, lease) for lease in leases[:3]] == [MISSING] * 3
 
@@ -204,7 +206,7 @@ def in_cell_a():
 
 
 def free_all(region):
-    """Have leases ask for any host, when they have theirs."""
+    """Have leases that have their hosts ask for any host from now on."""
     with region.database.writer() as session:
         session.connection().exec_driver_sql(
             'UPDATE nr_reservations SET params = '

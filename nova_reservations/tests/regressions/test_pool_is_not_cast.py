@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each enrolment sent the whole pool, all its hosts, to all schedulers.
+"""Each enrolment sent the pool's aggregate with all its hosts to all
+schedulers.
 
 Issue 13, item 14.
 """
@@ -9,7 +10,8 @@ from nova_reservations.tests.functional.nova import shared
 
 class PoolTest(shared.SharedNova):
     def seen_in(self, aggregate):
-        """Return the hosts that nova-scheduler knows to be in it."""
+        """Return the hosts that nova-scheduler knows to be in the
+        aggregate."""
         known = self.aggregates()[aggregate]['id']
         manager = self.scheduler_service.manager.host_manager
         return {
@@ -32,7 +34,8 @@ class PoolTest(shared.SharedNova):
 
     def test_schedulers_are_not_told_what_says_nothing_to_them(self):
         self.enrol('host1', 'host2')
-        # What was cast before this was before it there.
+        # Casts arrive in order: one of the pool would have come before this
+        # one.
         [reservation] = self.lease(hosts=2).reservations
         self.assert_is_told(reservation.id, 'host1', 'host2')
         self.assertEqual(set(), self.seen_in('freepool'))

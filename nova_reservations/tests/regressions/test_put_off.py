@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease that was ended while a worker tried something else for it was put
-off by as long as that was to wait, a minute, for its end.
+"""A lease was ended while a worker tried another step of the lease. The delay
+of a minute before the next try of that step was also applied to the end.
 
 Issue 13, item 14.
 """
@@ -13,7 +13,8 @@ from nova_reservations.plugins.resource_types import host
 
 
 class Refused(host.PhysicalHost):
-    """Hosts of which more are refused, while its owner does something."""
+    """Hosts whose update is refused, after the owner has done something
+    meanwhile."""
 
     meanwhile = None
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``status_reason`` named servers, projects and hosts of others to the owner
-of a lease: those that an end waits for, that are on hosts which are emptied,
-and that hold what an earlier lease still has.
-
-Issue 13, item 9.
+of a lease: servers that an end waits for, servers on hosts that are emptied,
+and servers on hosts that an earlier lease still has. Issue 13, item 9.
 """
 
 import json
@@ -19,7 +17,7 @@ from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes
 
 SECRET = 'secret'
-"""In each name of what is of others."""
+"""Each name that belongs to others contains this."""
 
 VIRTUAL = 'virtual:instance'
 TYPES = {objects.HOST: host.PhysicalHost, VIRTUAL: instance.VirtualInstance}
@@ -109,7 +107,7 @@ STORIES = [
     (empty_hosts_that_stay_full, [0.2, 1.1]),
     (empty_hosts_that_are_refused, [0.2, 1.1]),
 ]
-"""Events, and how many minutes after each the owner looks."""
+"""Each story, and the minutes after noon at which the owner looks."""
 
 
 @pytest.mark.parametrize(('story', 'looks'), STORIES)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reason of a lease that waits was longer than its column, where it named
-a thousand hosts: MariaDB refused each record, and the start failed for ever.
+"""The reason of a waiting lease that named a thousand hosts was longer than
+its column. MariaDB refused each write of the reason, and the start failed for
+ever.
 
 Issue 13, item 5.
 """
@@ -18,7 +19,7 @@ HOSTS = [f'{number:04}.{"compute" * 8}.example.org' for number in range(1300)]
 
 
 class Slow(host.PhysicalHost):
-    """Hosts of which each start waits for a thousand others."""
+    """Hosts whose start always waits for a thousand other hosts."""
 
     def start(self, booking):
         return base.Waiting(f'Waiting for {", ".join(HOSTS)}')

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored request that is not valid any more, for region_name had changed,
-stopped the healing of all leases, and refused whoever booked after it.
-
-Issue 13, item 5.
+"""A stored request became invalid when region_name changed. It stopped the
+healing of all leases, and later requests for leases were refused. Issue 13,
+item 5.
 """
 
 import pytest

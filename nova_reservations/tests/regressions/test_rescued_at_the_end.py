@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server in rescue kept the host of its lease for ever.
 
-Nova shelves, migrates and suspends none in that state, which any member can
-bring about: so whoever chose an end action that keeps servers had the host for
-as long as wanted, and the next lease there did not start.
+Nova does not shelve, migrate or suspend a server in that state, and any member
+can rescue a server. A member whose end action keeps servers could therefore
+keep the host for ever, and the next lease on the host did not start.
 
 Issue 13, seen from a member.
 """

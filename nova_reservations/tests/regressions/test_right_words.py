@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members were sent to ``os-hosts/properties``, which was 403 for them, and
-nobody was told that a hint has a lease's id; alerts, and what is told of
-leases, were lost where Nova's notifications are versioned.
+"""Members were sent to ``os-hosts/properties``, which answered them with 403.
+An error did not say that a hint named a lease instead of a reservation.
+Alerts, and notifications of leases, were lost where Nova's notifications are
+versioned.
 
 Issue 13, item 17.
 """
@@ -52,8 +53,8 @@ class Notifier:
     ids=lambda param: param[0],
 )
 def nova_notifies(request, monkeypatch):
-    """Have Nova notify in a format; at the end, each of its notifiers has
-    said as much as it is to."""
+    """Have Nova notify in a format. At the end, check how many notifications
+    each of its notifiers got."""
     wanted, *expected = request.param
     both = Notifier(), Notifier()
     monkeypatch.setattr(rpc, 'LEGACY_NOTIFIER', both[0])

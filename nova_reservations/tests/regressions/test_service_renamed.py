@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host whose nova-compute got another name was closed to nobody.
+"""A host stayed open to everybody after its nova-compute got another name.
 
 The scheduler keeps the names of the enrolled hosts until the pool's counter
-moves, and the change of a name did not move it: by the new one the host was
-none of the pool.
+moves. A changed name did not move the counter, so the scheduler did not find
+the new name in the pool.
 
 Issue 13, item 14.
 """

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-scheduler shut its executors down under the engine that used them.
+"""nova-scheduler shut its executors down while the engine used them.
 
-What the engine had begun then failed, and its leases waited for thirty
-seconds, until their claims had expired; a look at what is due could claim
-more for threads that there were none of any more.
-
-Issue 13, item 13.
+Steps that the engine had begun then failed, and their leases waited for thirty
+seconds, until their claims had expired. A look at due leases could claim more
+of them when no threads were left. Issue 13, item 13.
 """
 
 import threading
@@ -18,7 +16,7 @@ SECONDS = 30
 
 
 class Stuck:
-    """A step against the cloud that takes as long as it wants."""
+    """A step against the cloud that takes as long as the test wants."""
 
     def __init__(self, region, step):
         self.step = step
@@ -59,7 +57,7 @@ def test_a_lease_that_is_not_finished_in_time_is_given_back(region):
 def test_a_lease_that_no_thread_has_begun_is_given_back(region):
     first = region.lease()
     second = region.lease()
-    # One claims both, and has one thread for leases.
+    # One worker claims both leases, and has one thread for leases.
     worker, stuck = stuck_worker(region, threads=1)
     worker.stop(grace=0)
     assert {region.see(one).claimed_by for one in (first, second)} == {None}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that was silent for a minute lost its active leases, and nobody could
-say that it should not.
-
-Issue 13, item 10.
+"""A host that was silent for a minute lost its active leases, and no option
+could prevent that. Issue 13, item 10.
 """
 
 import datetime
@@ -79,7 +77,8 @@ class TestDown:
             repair.lease(minimum=2)
 
     def test_nova_that_gives_up_on_a_host_by_itself_is_down(self, repair):
-        """Libvirt is gone: its nova-compute reports that it is disabled."""
+        """Libvirt fails, and nova-compute therefore disables its own
+        service."""
         lease = repair.active_lease(end=300)
         name = holds_of(repair, lease)
         gave_up = ports.ComputeService(True, True, False, gave_up=True)

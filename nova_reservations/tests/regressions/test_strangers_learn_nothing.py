@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any token with a server's UUID was told the compute host of a foreign
-server, its lease, and which hosts are in the pool: moves were judged before
-Nova's own policy, and before Nova looked whose the server is.
-
-Issue 13, item 8.
+"""Any token with the UUID of a foreign server was told the server's compute
+host, its lease, and which hosts are in the pool. We judged moves before Nova's
+own policy, and before Nova looked up the owner of the server. Issue 13, item
+8.
 """
 
 import datetime
@@ -22,7 +21,7 @@ CONF = nova.conf.CONF
 
 MISSING = str(uuid.UUID(int=7))
 UNLIKE = frozenset({'x-openstack-request-id', 'x-compute-request-id', 'date'})
-"""Headers that are others in each answer."""
+"""Headers that differ in each answer."""
 
 LIVE = {'block_migration': 'auto'}
 OLD_LIVE = {'block_migration': False, 'disk_over_commit': False}
@@ -102,8 +101,8 @@ class StrangersTest(test_instances.InstancesTestCase):
         self.assertLess(ours[0], 500)
 
     def assert_as_if_missing(self, path, body, known, **asked):
-        """A request with an id that is known is answered as with one
-        that nothing has."""
+        """Check that an existing id is answered like an id that nothing
+        has."""
 
         def answer(given):
             status, headers, text = self.ask(
@@ -155,7 +154,8 @@ class StrangersTest(test_instances.InstancesTestCase):
         path = f'/servers/{own["id"]}/action'
         body = {'resize': {'flavorRef': flavor}}
         self.assert_as_if_missing(path, body, flavor)
-        # Whatever else would keep Nova from it.
+        # The answer is the same when the server's state would make Nova
+        # refuse.
         self.ask(path, {'pause': None})
         self._wait_for_state_change(own, 'PAUSED')
         self.assert_as_if_missing(path, body, flavor)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A nova-scheduler that was given another database disbanded all leases.
 
-Whatever was of no lease in the database that it had was a leftover to it; in
-an empty one all are, and in yesterday's backup those of today.
-
-Issue 13, item 11.
+The sweep took each reservation in Nova that its database did not know for a
+leftover. With an empty database those are all reservations; with yesterday's
+backup those are the reservations of today. Issue 13, item 11.
 """
 
 import dataclasses
@@ -42,7 +41,8 @@ def ours(region):
 
 @pytest.fixture
 def lose(cloud, ours):
-    """Have reservations of our database be in Nova that it does not know."""
+    """Leave reservations in Nova that bear our database's name, and that our
+    database does not know."""
 
     def lose(*names):
         for name in names:
@@ -54,7 +54,7 @@ def lose(cloud, ours):
 
 @pytest.fixture
 def leave(region, lose):
-    """Have reservations of deleted leases be in Nova."""
+    """Leave reservations of deleted leases in Nova."""
 
     def leave(*names):
         lease = region.lease(start=600, end=660)
@@ -155,7 +155,7 @@ def test_a_restored_database_disbands_no_leases_of_today(
 
 
 def test_nor_if_they_are_few(cloud, sweep, lose):
-    """It took away three at most, and with them who had which hosts."""
+    """The sweep deleted up to three of them, and lost who had which hosts."""
     lose('a')
     for _ in range(2):
         sweep()
@@ -165,7 +165,7 @@ def test_nor_if_they_are_few(cloud, sweep, lose):
 def test_what_a_stopped_worker_has_left_goes_beside_what_is_not_known(
     cloud, sweep, leave, lose
 ):
-    """It stayed until somebody repaired all."""
+    """The leftover stayed until an administrator repaired all."""
     leave(*'abc')
     lose(*'defg')
     sweep()
@@ -173,7 +173,7 @@ def test_what_a_stopped_worker_has_left_goes_beside_what_is_not_known(
 
 
 def test_what_is_not_known_is_named_once(cloud, sweep, lose, caplog):
-    """An ERROR came every minute until somebody repaired all."""
+    """An ERROR was logged every minute until an administrator repaired all."""
     lose('a')
     for _ in range(3):
         sweep()
@@ -260,7 +260,8 @@ def test_an_audit_says_whose_they_are(region, cloud, leave):
 
 
 def test_an_audit_of_an_empty_database_opens_no_host(region, make_region):
-    """It took the trait off all hosts: leased ones were open to strangers."""
+    """The audit took the trait off all hosts: leased hosts were open to
+    strangers."""
     region.active_lease()
     other = make_region()
     for finding in audit.Audit(other.database, region.cloud).findings(
@@ -279,7 +280,8 @@ def test_a_database_has_one_name(any_database):
 def test_an_aggregate_bears_no_name_that_it_had_before(
     region, cloud, sweep, ours
 ):
-    """Of a lease that this database has, whatever was said of it."""
+    """The sweep signs the aggregate of a known lease again, whatever name was
+    there."""
     lease = region.active_lease()
     cloud.signed[lease.reservations[0].id] = 'another'
     sweep()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that Nova had given up kept the host of its lease for ever.
 
-nova-conductor looks at the quota once more when hosts are claimed already.
-If it is exceeded by then, which two requests at the same time bring about, it
-puts the servers in ERROR, on no host, forgets the request with its hint, and
-leaves the claim. So the end of the lease took it for one that it had not let
-in: it was told of, and waited for.
+nova-conductor checks the quota again after the hosts are claimed. Two requests
+at the same time can exceed the quota by then. In that case nova-conductor puts
+the servers in ERROR, on no host, forgets the request with its hint, and keeps
+the allocation. The end of the lease therefore took the server for one that it
+had not let in: it named the server in its reason, and waited for it.
 
 Issue 13, seen from a member.
 """
@@ -32,7 +32,7 @@ class UnbuiltTest(shared.SharedNova):
             self.assertEqual(
                 {}, self._get_allocations_by_provider_uuid(provider)
             )
-            # Its user may want to know why.
+            # The server stays: its user may want to know the fault.
             self.assertEqual(
                 'ERROR', self.api.get_server(server['id'])['status']
             )

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever came free woke all leases that waited, and each read all before
-it: 400 cost 17.7 s of CPU, and any member could cause that again and again.
+"""Any capacity that came free woke all waiting leases, and each of them read
+all leases before it. 400 leases cost 17.7 s of CPU, and any member could cause
+that again and again.
 
-What is counted is statements, and which leases are written. Issue 13, item 6.
+The tests count statements, and look at which leases are written. Issue 13,
+item 6.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,9 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
 FEW, MANY = 5, 60
-"""Workers that look at what is due make some statements more or less."""
+"""Numbers of waiting leases. The costs are compared with a margin, as a worker
+that looks at due leases makes a few statements more or less.
+"""
 
 
 def asks(key, value):
@@ -36,9 +40,9 @@ def describe(region, name, **properties):
 
 
 def crowd(region, count, different):
-    """Have so many wait, each for a rack of its own, or all for one.
+    """Have this many leases wait, each for a rack of its own, or all for one.
 
-    As if each had been asked for and looked at, which takes its time.
+    The rows are copied: to ask for each lease, and to try it, would take long.
     """
     first = region.retry(duration=60, retries=1000, **asks('rack', 'all'))
     region.work()
@@ -83,7 +87,7 @@ def like(lease, arrival, asked):
 
 @contextlib.contextmanager
 def statements(region) -> Iterator[list[str]]:
-    """Collect those that are made."""
+    """Collect the statements that are executed."""
     made = []
 
     def note(_connection, _cursor, statement, *_) -> None:
@@ -171,7 +175,7 @@ def test_what_nobody_can_use_costs_no_more_where_many_wait(
 
 
 def written(region, queue):
-    """Return the numbers of those whose leases have been written."""
+    """Return the numbers of the leases in the queue that have been written."""
     return [
         number
         for number, lease in enumerate(queue)
@@ -207,7 +211,7 @@ def test_who_waits_is_not_looked_at_until_anything_comes_free(full):
 
 
 def test_who_waits_for_long_looks_for_itself_now_and_then(full):
-    """As after the configuration was changed, which nobody is told."""
+    """Some changes are not announced, such as those of the configuration."""
     region = full()
     lease = region.retry(duration=60, retries=300)
     region.work()
@@ -260,7 +264,8 @@ def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
 
 
 def test_who_is_just_tried_by_another_is_waited_for(full):
-    """Else what came free would be forgotten, and it may not want it."""
+    """The lease that another worker tries may not want what came free. It must
+    not be lost for those behind."""
     region = full()
     queue = [region.retry(duration=60, **asks('rack', 'all')) for _ in '12']
     region.work()

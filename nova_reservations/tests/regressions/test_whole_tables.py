@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On MariaDB the end of a lease locked all other leases and allocations:
-ends of the same second deadlocked until they were over, one by one.
+"""On MariaDB the end of a lease locked the rows of all other leases and
+allocations. Ends in the same second deadlocked again and again until each had
+run alone.
 
-What it wrote it selected in a subquery, for which MariaDB before 11.1 reads
-the whole table; UPDATE and DELETE lock all that they read.
-
-Issue 13, item 4.
+The statements selected the rows to write in a subquery, for which MariaDB
+before 11.1 reads the whole table. UPDATE and DELETE lock all rows that they
+read. Issue 13, item 4.
 """
 
 from collections.abc import Iterator
