@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole Nova in this process, from its own fixtures, with us installed.
+"""A whole Nova with our package installed, in this process, from Nova's own
+fixtures.
 
-The engine's loop is off: a test moves the clock, and looks at what is due.
+The engine's loop is off: a test moves the clock, and runs the work that is
+due.
 """
 
 from collections.abc import Callable
@@ -53,9 +55,9 @@ MINE = nova_fixtures.PROJECT_ID
 OTHERS = '7e0a9b7c51b34f3ea7a1b5ff2d1b4f0e'
 
 
-# A service that is stopped ends the executors of its process in a thread of
-# its own: on a busy machine only after Nova's fixture has stopped keeping it
-# from that, and then no later test could have one.
+# A stopped service shuts down all executors of its process, from a thread of
+# its own. On a busy machine that happens after Nova's fixture has stopped
+# preventing it, and then no later test could get an executor.
 thread_pool_factory.shutdown_all_executors = lambda: None
 
 
@@ -69,22 +71,22 @@ def _check_once(schema: Any, *args: Any, **kwargs: Any) -> None:
         _checked[id(schema)] = schema
 
 
-# Placement looks with each request whether its schemas are some.
+# Placement checks its own schemas again with each request.
 jsonschema.Draft202012Validator.check_schema = staticmethod(_check_once)
 
 
 class WithLeases(
     nova_test.TestCase, integrated_helpers.PlacementInstanceHelperMixin
 ):
-    """Our part of such a Nova, whichever of its test cases it is from.
+    """Adds our services and hooks to any of Nova's test cases.
 
     :cvar hosts: compute hosts that are there; none is enrolled.
 
-    :cvar far_hosts: those of them that are in the second cell.
+    :cvar far_hosts: those of the hosts that are in the second cell.
 
-    :cvar api_is_ours: False leaves our filter out of nova-api: what it would
-        refuse reaches the scheduler.
-    :ivar now: what the databases say it is.
+    :cvar api_is_ours: False leaves our filter out of nova-api. Requests that
+        the filter would refuse then reach the scheduler.
+    :ivar now: the time that the databases tell.
     """
 
     pytestmark = pytest.mark.functional
@@ -97,14 +99,15 @@ class WithLeases(
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         self._install(directory)
-        # Placement's fixture changes it for the whole process.
+        # Placement's fixture changes this default for the whole process.
         self.addCleanup(
             policy_opts.set_defaults, CONF, enforce_new_defaults=True
         )
         self.hear_all_cells()
         super().setUp()
-        # Our time passes in leaps of up to a month, in which no compute
-        # reports; one that is to be silent has not for a hundred days.
+        # Tests advance the time by up to a month, during which no compute
+        # reports. A compute that is to be silent has not reported for a
+        # hundred days.
         self.flags(service_down_time=5 * 10**6, report_interval=0)
         for host in self.hosts:
             self.start_in_cell(host)
@@ -120,7 +123,8 @@ class WithLeases(
         )
         self.others_api.microversion = self.microversion
         # Nova's tests have each idle thread look for work a hundred times a
-        # second, so that it ends soon: at the end it does again.
+        # second, so that it ends soon. That setting returns when the test
+        # ends.
         self.useFixture(
             fixtures.MockPatchObject(ThreadWorker, 'MAX_IDLE_FOR', 0.1)
         )
@@ -140,8 +144,8 @@ class WithLeases(
             yield targeted
 
     def hear_all_cells(self) -> None:
-        """Forget which cells have not answered: they would be left alone for
-        a while, also in the next test."""
+        """Forget which cells have not answered. Otherwise these cells would
+        not be asked for a while, also in the next test."""
         self.useFixture(
             fixtures.MockPatchObject(cells, '_LINES', lines.Lines())
         )
@@ -166,8 +170,8 @@ class WithLeases(
             + FILTER
         )
         conf.register_opts(CONF)
-        # Who still waits for a service that was stopped with the test keeps
-        # the whole run waiting.
+        # A call that waits for a service that was stopped with the test delays
+        # the whole run.
         self.flags(long_rpc_timeout=60)
         self.flags(
             api_paste_config=str(paste if self.api_is_ours else PASTE),
@@ -176,7 +180,7 @@ class WithLeases(
         self.flags(
             connection=template.copy_to(directory / 'reservations.db'),
             enable_engine=False,
-            # Computes report by another clock.
+            # Computes report by the real clock, not by the test's.
             enable_polling_monitor=False,
             group='reservations',
         )
@@ -191,7 +195,8 @@ class WithLeases(
             ],
             group='filter_scheduler',
         )
-        # Nova's fixtures will stand in the place of some hooks.
+        # The check is made now: Nova's fixtures will replace some hooked
+        # methods.
         for process in ('api', 'scheduler'):
             hooks.check(process)
         self.useFixture(
@@ -206,7 +211,8 @@ class WithLeases(
         )
 
     def trust(self, *roles: str) -> None:
-        """Have Nova a service user, of which keystone gives tokens."""
+        """Give Nova a service user; keystone's tokens for that user have these
+        roles."""
         token = ks_fixture.V3Token(user_id='nova', project_id='service')
         for role in roles:
             token.add_role(name=role)
@@ -215,7 +221,7 @@ class WithLeases(
         )
 
     def distrust(self) -> None:
-        """Have keystone be down."""
+        """Make keystone unreachable."""
         self._service_user(side_effect=ks_exc.ConnectFailure('no route'))
 
     def _service_user(self, **get_access: Any) -> None:
@@ -243,11 +249,12 @@ class WithLeases(
         self.services.monitoring.poll(self.now)
         self.services.healing.check_replaced(self.now)
         for _ in range(3):
-            # Seen, healed in our database, healed in Nova.
+            # The failure is seen, then healed in our database, then in Nova.
             self.work()
 
     def shown(self, lease: objects.Lease) -> tuple[bool, bool]:
-        """Return whether it lacks resources, and whether it has others."""
+        """Return whether the lease lacks resources, and whether they have
+        changed."""
         [reservation] = self.services.leases.get(lease.id).reservations
         return reservation.missing_resources, reservation.resources_changed
 
@@ -265,7 +272,7 @@ class WithLeases(
         starts_in: datetime.timedelta = datetime.timedelta(0),
         **asked: Any,
     ) -> objects.Lease:
-        """Lease hosts for an hour, and begin if it is from now on."""
+        """Lease hosts for an hour, and start the lease if it begins now."""
         start = self.now + starts_in
         lease = self.services.leases.create(
             lease_requests.NewLease(
@@ -327,8 +334,8 @@ class WithLeases(
         """Ask Nova for a server, in the lease if one is given."""
         if lease is not None:
             hint = lease.reservations[0].id
-        # By itself Nova's fixture takes the first there is, which may be that
-        # of a reservation.
+        # Nova's fixture would take the first flavor, which may be that of a
+        # reservation.
         server = {'flavor_id': '1', **server}
         body: dict[str, Any] = {
             'server': self._build_server(networks='none', **server)
@@ -343,7 +350,8 @@ class WithLeases(
         self, lease: objects.Lease | None = None, **asked: Any
     ) -> dict[str, Any]:
         """Return a server that runs."""
-        # Of one that is made while another is scheduled the other waits, too.
+        # A server that is created while another is scheduled also waits for
+        # that one.
         return self._wait_for_state_change(
             self.post(lease, **asked), 'ACTIVE', max_retries=60
         )
@@ -351,7 +359,7 @@ class WithLeases(
     def boot_of_volume(
         self, lease: objects.Lease, **asked: Any
     ) -> dict[str, Any]:
-        """Return a server that runs, and has a volume for its disk."""
+        """Return a server that runs, with a volume as its root disk."""
         self.useFixture(nova_fixtures.CinderFixture(self))
         server = self._build_server(image_uuid='', networks='none', **asked)
         server['block_device_mapping_v2'] = [
@@ -377,7 +385,8 @@ class WithLeases(
         return self.fault_of(self.post(lease, **asked))
 
     def fault_of(self, server: dict[str, Any]) -> str:
-        """Return why it is in ERROR: Nova writes that a moment later."""
+        """Return the fault of a server in ERROR. Nova writes the fault a
+        moment later than the state."""
 
         def look() -> str:
             shown = self.api.get_server(server['id'])
@@ -398,7 +407,7 @@ class WithLeases(
         return shown['OS-EXT-SRV-ATTR:host']
 
     def stop_host(self, host: str) -> None:
-        """Have the host fail."""
+        """Stop the nova-compute of the host, and force it down."""
         self.computes[host].stop()
         self.admin_api.put_service_force_down(
             self.computes[host].service_ref.uuid, True

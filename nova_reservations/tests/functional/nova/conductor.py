@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A nova-conductor beside nova-scheduler in one process, each with hooks of
-its own.
+"""A nova-conductor beside nova-scheduler in one process, each with its own
+hooks.
 
-Nova's fixtures run all services in one process, where what nova-scheduler
-wraps would guard nova-conductor too.
+Nova's fixtures run all services in one process. Our wrapper of a function for
+nova-scheduler would therefore guard nova-conductor too.
 """
 
 import types
@@ -21,7 +21,7 @@ _USERS = (
 
 
 class Conductor(fixtures.Fixture):
-    """:ivar guarded: whether it looks at what it has claimed."""
+    """:ivar guarded: whether our guard checks its claims."""
 
     def __init__(self, guarded: bool) -> None:
         self.guarded = guarded

@@ -6,13 +6,13 @@ import pytest
 from nova_reservations.tests.functional.nova import shared
 
 FEW = 8
-"""Tests of a module that are too few to have a Nova for themselves."""
+"""A module with fewer tests that share a Nova has no process for itself."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run all tests of a module that share a Nova, and all
-    of small modules whose Nova is configured alike."""
+    """Run all tests of a module that share a Nova in one process. Small
+    modules whose Nova is configured alike also share a process."""
     sharing = [item for item in items if _shares(item)]
     sizes = collections.Counter(item.path for item in sharing)
     kinds: dict[object, str] = {}
@@ -26,8 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """Stop the Nova that tests share before one that starts another, or that
-    needs none."""
+    """Stop the shared Nova before a test that starts another Nova, or needs
+    none."""
     if nextitem is None or not _shares(nextitem):
         shared.stop()
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One started Nova, which tests share, also those of several modules.
+"""One running Nova, which tests of one or several modules share.
 
-To start and to stop a whole Nova takes longer than most tests do with it.
+A whole Nova takes longer to start and to stop than most tests take with it.
 After each test all databases get back the content that they had when Nova had
-started, computes forget their servers, and those that were stopped start
-again.
+started, computes forget their servers, and stopped computes start again.
 """
 
 from collections.abc import Callable
@@ -38,10 +37,10 @@ from nova_reservations.tests.functional.nova import base
 CONF = nova.conf.CONF
 
 POLL = 0.05
-# Who has nothing to do twice in a row has nothing to do.
+# A Nova that has nothing to do in this many looks in a row is at rest.
 LOOKS = 2
 UNDER_WAY_LOOKS = 20
-# Who still works after these seconds is stopped instead.
+# A Nova that still works after these seconds is replaced.
 PATIENCE = 10
 
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
@@ -66,18 +65,18 @@ CONFIGURED_BY = (
     'consumers',
     'evacuates',
 )
-"""Attributes of classes that their ``_install`` looks at."""
+"""Class attributes that determine how a Nova is configured."""
 UNDER_WAY = (
     'SELECT 1 FROM instances WHERE deleted = 0 AND task_state IS NOT NULL'
 )
 
 
 class SharedNova(base.NovaTestCase):
-    """Tests that share one Nova with those before and after them.
+    """Tests that share one Nova with the tests before and after them.
 
-    Classes that configure it alike share the same one. After a test that
-    starts services of its own, or whose work does not come to rest, the next
-    one gets another.
+    Classes that configure Nova alike share one Nova. After a test that starts
+    services of its own, or whose work does not come to rest, the next test
+    gets another Nova.
     """
 
     _running: '_Running'
@@ -86,11 +85,12 @@ class SharedNova(base.NovaTestCase):
         self._running = _get(type(self))
         testtools.TestCase.setUp(self)
         self.hear_all_cells()
-        # It runs last, when the test's own mocks are gone.
+        # This cleanup runs last, when the test's own mocks are gone.
         self.addCleanup(self._running.clean)
         for name, value in vars(self._running.nova).items():
             self.__dict__.setdefault(name, value)
-        # A test may ask in words of another microversion than those after it.
+        # The test gets copies of the clients: it may change their
+        # microversion.
         self.api = copy.copy(self.api)
         self.admin_api = copy.copy(self.admin_api)
         self.others_api = copy.copy(self.others_api)
@@ -102,7 +102,7 @@ class SharedNova(base.NovaTestCase):
         self.addCleanup(self.worker.stop)
 
     def start(self) -> None:
-        """Start the Nova, as a test does that has one for itself."""
+        """Start the Nova, as a test that does not share its Nova would."""
         super().setUp()
 
     @property
@@ -116,7 +116,7 @@ class SharedNova(base.NovaTestCase):
     def addCleanup(
         self, cleanup: Callable[..., object], /, *args: Any, **kwargs: Any
     ) -> None:
-        # That of oslotest would stop all mocks at the end, Nova's as well.
+        # oslotest's addCleanup would stop all mocks at the end, also Nova's.
         unittest.TestCase.addCleanup(self, cleanup, *args, **kwargs)
 
     def flags(self, **options: Any) -> None:
@@ -139,12 +139,12 @@ class SharedNova(base.NovaTestCase):
 
 
 class _Running:
-    """:ivar nova: what has been started.
+    """:ivar nova: the test case that has started Nova.
 
-    :ivar kind: how it was configured.
-    :ivar is_spoilt: whether no other test can have it.
-    :ivar managers: those of all services that have been started.
-    :ivar now: what the databases say it is.
+    :ivar kind: how Nova is configured.
+    :ivar is_spoilt: whether no other test can use this Nova.
+    :ivar managers: the managers of all services that have been started.
+    :ivar now: the time that the databases tell.
     """
 
     now: datetime.datetime
@@ -163,7 +163,8 @@ class _Running:
             # Nova's fixtures have idle threads look for work, or for their
             # end, a hundred times a second.
             ThreadWorker.MAX_IDLE_FOR = 1
-            # Who has read it keeps it.
+            # Processes keep the database's name, so the copied content must
+            # have it.
             identity.of(self.nova.services.database)
             self._rules = dict(policy._ENFORCER.rules)
             self._images = copy.deepcopy(self.nova.glance.images)
@@ -179,7 +180,7 @@ class _Running:
         self.nova.doCleanups()
 
     def clean(self) -> None:
-        """Have Nova be as it was at first, or be of no more use."""
+        """Give Nova its first state back, or mark it as spoilt."""
         if self.is_spoilt:
             return
         self.is_spoilt = True
@@ -193,7 +194,8 @@ class _Running:
         self.is_spoilt = False
 
     def _comes_to_rest(self) -> bool:
-        """Wait for what Nova is doing, and for what it has been asked for."""
+        """Wait for Nova to finish all work and all requests; return whether it
+        did."""
         deadline = time.monotonic() + PATIENCE
         looks = 0
         while looks < (UNDER_WAY_LOOKS if self._is_under_way() else LOOKS):
@@ -206,8 +208,9 @@ class _Running:
         return True
 
     def _is_under_way(self) -> bool:
-        """Return whether a server may be, though no service works at it:
-        a message may be, or a test has seen to it that none comes."""
+        """Return whether any server has a task, even if no service works at
+        it. Either a message is on its way, or the test has prevented that
+        message."""
         return any(
             database.execute(UNDER_WAY).fetchone()
             for database in self._databases('instances')
@@ -216,7 +219,8 @@ class _Running:
     def _start_what_stopped(self) -> None:
         now = timeutils.utcnow().isoformat(' ', 'microseconds')
         for database in self._databases('services'):
-            # They have reported since then, all the time.
+            # The services have reported all the time; the restored rows are
+            # old.
             database.execute(HAVE_REPORTED, [now, now])
         for host, compute in list(self.nova.computes.items()):
             if compute.manager._shutdown_in_progress.is_set():
@@ -224,7 +228,8 @@ class _Running:
                 self.nova.start_in_cell(host)
 
     def _empty_computes(self) -> None:
-        """Have computes know of no server, as their database."""
+        """Have computes forget all servers: their restored database has
+        none."""
         for host, compute in self.nova.computes.items():
             driver, tracker = compute.manager.driver, compute.manager.rt
             driver.instances.clear()
@@ -235,7 +240,8 @@ class _Running:
             compute.manager.reportclient.clear_provider_cache()
             plugins = tracking_of_nova.plugins_of(tracker)
             for node in tracker.compute_nodes if plugins else ():
-                # What it has promised, and which of them have failed.
+                # This drops the plugins' promises, and the record of failed
+                # plugins.
                 plugins.remove(node)
             if (
                 plugins
@@ -255,18 +261,19 @@ class _Running:
             with _open(file) as database:
                 content.backup(database)
         for database in self._databases('nr_counters'):
-            # Whoever keeps what was there compares it with this number.
+            # Caches of the pool are compared with this counter.
             database.execute(SET_VERSION, [version + 1, hosts.POOL])
 
     def _databases(self, table: str) -> Iterator[sqlite3.Connection]:
-        """Open those in turn that have such a table, and commit."""
+        """Open each database that has the table, one after the other, and
+        commit."""
         for file in self._content:
             with _open(file) as database:
                 if database.execute(HAS_TABLE, [table]).fetchone():
                     yield database
 
     def _forget(self) -> None:
-        """Have other processes forget what they have read."""
+        """Clear the caches of Nova's services."""
         known = self.nova.scheduler_service.manager.host_manager
         known.aggs_by_id.clear()
         known.host_aggregates_map.clear()
@@ -280,7 +287,7 @@ class _Running:
         self.nova.notifier.reset()
 
     def _check(self) -> None:
-        """See that nothing has come back meanwhile.
+        """Check that nothing of the test is left.
 
         :raises: AssertionError
         """
@@ -304,7 +311,8 @@ _running: _Running | None = None
 
 
 def _get(asked_by: type[SharedNova]) -> _Running:
-    """Return the one that runs, or another if it is of no use."""
+    """Return the running Nova, or start another one if that can not be
+    used."""
     global _running
     if _running and (_running.is_spoilt or _running.kind != kind_of(asked_by)):
         stop()
@@ -314,7 +322,7 @@ def _get(asked_by: type[SharedNova]) -> _Running:
 
 
 def stop() -> None:
-    """Stop what runs: another Nova can't run beside it."""
+    """Stop the running Nova: two of them can not run in one process."""
     global _running
     running, _running = _running, None
     if running:
@@ -322,7 +330,7 @@ def stop() -> None:
 
 
 def kind_of(asked_by: type[SharedNova]) -> tuple[object, ...]:
-    """Return what tells apart Novas that are not configured alike."""
+    """Return a key that is the same for Novas that are configured alike."""
     installs = (vars(each).get('_install') for each in asked_by.mro())
     chosen = (getattr(asked_by, name, None) for name in CONFIGURED_BY)
     return (*filter(None, installs), *chosen)

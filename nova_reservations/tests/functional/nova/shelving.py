@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are made with a lease, and followed through it, on a Nova."""
+"""Servers that are created with a lease, and followed to its end, on a
+Nova.
+"""
 
 import datetime
 
@@ -18,9 +20,10 @@ class ShelvingTestCase(test_server_leases.ServerLeaseTestCase):
         self.trust()
 
     def ask(self, starts_in=0, server=None, **params):
-        """Ask for a server from so many minutes on, until an hour from now.
+        """Ask for a server with a lease that starts in so many minutes and
+        ends an hour from now.
 
-        :param server: of the body, in place of an ordinary one
+        :param server: the body's server, instead of an ordinary one
         """
         start = self.now + datetime.timedelta(minutes=starts_in)
         if server is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Nova whose computes track what plugins choose."""
+"""A Nova whose computes track resources with plugins."""
 
 import pathlib
 from typing import Any
@@ -16,9 +16,10 @@ CONF = nova.conf.CONF
 
 
 class TrackingTestCase(shared.SharedNova):
-    """:cvar compute_resources: what nova.conf of each compute names.
+    """:cvar compute_resources: the plugins that nova.conf of each compute
+        names.
 
-    :cvar units: how many compute units it says that each host has.
+    :cvar units: how many compute units each host has by its configuration.
     """
 
     hosts = ('host1', 'host2')
@@ -27,20 +28,21 @@ class TrackingTestCase(shared.SharedNova):
 
     def _install(self, directory: pathlib.Path) -> None:
         super()._install(directory)
-        # What the notification driver does; Nova's fixtures have their own.
+        # The notification driver would do this; Nova's fixtures replace the
+        # driver.
         notifier.install('compute')
         self.flags(compute_resources=list(self.compute_resources))
         self.flags(cu_capacity=self.units, group='resource_plugins')
 
     def node(self, host: str) -> objects.ComputeNode:
-        """Return what Nova's database has."""
+        """Return the record of the host's node in Nova's database."""
         [node] = objects.ComputeNodeList.get_all_by_host(
             nova_context.get_admin_context(), host
         )
         return node
 
     def figures(self, node: objects.ComputeNode, plugin: str) -> Any:
-        """Return what a scheduler reads."""
+        """Return the figures that a scheduler reads."""
         report = stats.decode(node.stats, plugin)
         assert report is not None, node.stats
         return report.figures
