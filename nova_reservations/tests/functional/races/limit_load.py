@@ -19,8 +19,8 @@ NEW_YEAR = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
 
 
 def take_all(party: Services, hosts: int) -> objects.Lease:
-    """Lease so many hosts for another project, in the window in which those
-    who come within limits want some."""
+    """Lease this many hosts for another project, in the window that
+    within_limits asks for."""
     every = objects.HOST, {'min': hosts, 'max': hosts}
     return party.leases.create(_for_an_hour('other', every), NEW_YEAR)
 
@@ -50,11 +50,12 @@ def within_limits(
     wanted: tuple[str, Mapping[str, Any]] | None = None,
     lease_type: states.LeaseType | None = None,
 ) -> Counter[str]:
-    """Ask so often for a host in a window in which all others want one, and
-    then for it for so many hours more; return how it was answered.
+    """Ask for a host in a window in which all other processes want one, and
+    then prolong the lease by this many hours; return how often there was which
+    answer.
 
-    :param wanted: instead of a host
-    :param lease_type: None: as the window says
+    :param wanted: the item to ask for instead of a host
+    :param lease_type: None: the type that the window implies
     """
     party = load.join(url, source=lambda _: allowed)
     answers: Counter[str] = Counter()
@@ -76,7 +77,7 @@ def within_limits(
 
 
 def serve_who_waits(url: str, allowed: limits.Limits) -> None:
-    """Be a worker, for as long as one needs for a lease that has waited."""
+    """Be a worker for as long as a lease that has waited needs one."""
     party = load.join(url, source=lambda _: allowed)
     one = worker.Worker('w', party.database, party.lifecycle, party.tasks, 1)
     for _ in range(10):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lessees and workers that race for the same hosts, each a process.
+"""Lessees and workers, each a process, that race for the same hosts.
 
-They have a database in common, and nothing else: what a real cloud would be
-told is written to a journal beside our tables.
+The processes share a database and nothing else. Calls that a real cloud would
+get are written to a journal table beside ours.
 """
 
 from collections import Counter
@@ -42,7 +42,9 @@ from nova_reservations.testing import options
 from nova_reservations.tests.functional.engine import pools
 
 SLOT = 2
-"""Seconds: all windows begin and end with a slot, so that many touch."""
+"""Seconds: windows begin and end at multiples of this, so that many of them
+touch.
+"""
 
 SLOTS = 16
 
@@ -51,7 +53,7 @@ OPTIONS = options.engine_settings(
     before_end=datetime.timedelta(0),
     settle=datetime.timedelta(0),
     host_refresh_interval=datetime.timedelta(days=1),
-    # The clouds of these processes know of no host that could be seen up.
+    # The fake clouds of these processes do not know whether a host is up.
     enable_polling_monitor=False,
     healing_interval=datetime.timedelta(days=1),
 )
@@ -64,8 +66,8 @@ JOURNAL = sa.Table(
     sa.Column('lease', sa.String(36)),
     sa.Column('hosts', sa.JSON),
 )
-"""Its hosts are a name, and '+' if that is shared -> resource class -> units
-of it; none of a whole one."""
+"""In the column ``hosts``: name of a host, with '+' if the host is shared ->
+resource class -> units; nothing for a whole host."""
 
 
 class Journal:
@@ -87,7 +89,7 @@ class Journal:
 
 
 class Journaled(base.ResourceType):
-    """A type whose starts, changes and ends are only written about."""
+    """A type that writes its starts, changes and ends to the journal only."""
 
     journal: Journal
 
@@ -120,7 +122,7 @@ class JournaledHost(Journaled, host.PhysicalHost):
 
 
 class JournaledSlots(Journaled, instance.VirtualInstance):
-    """Slots of hosts, as host+."""
+    """Slots of hosts; the journal names a host as host+."""
 
     def _used(self, booking: base.Booking) -> dict[str, dict[str, int]]:
         each = self.demand(booking.reservation.params).amounts
@@ -135,10 +137,10 @@ class JournaledSlots(Journaled, instance.VirtualInstance):
 
 SLOTS_OF = 'virtual:instance'
 SIZE = {'vcpus': 2, 'memory_mb': 30000, 'disk_gb': 10}
-"""Two of them fit the memory of a host."""
+"""Two slots of this size fit the memory of a host."""
 
 BUSY = {'vcpus': 16, 'memory_mb': 1024, 'disk_gb': 10}
-"""Four of them fit its CPUs."""
+"""Four slots of this size fit the CPUs of a host."""
 
 
 class JournaledServer(Journaled, server.Server):
@@ -146,7 +148,7 @@ class JournaledServer(Journaled, server.Server):
 
 
 class JournaledFlavor(Journaled, flavor.FlavorInstance):
-    """Slots of what is below hosts."""
+    """Slots of a flavor that uses the GPUs below a host."""
 
 
 FLAVORS = 'flavor:instance'
@@ -163,7 +165,9 @@ GRAPHICS = ports.KnownFlavor(
     frozenset(),
     frozenset(),
 )
-"""One of them fits each of the GPUs of a host, and half of another."""
+"""Each of the two GPUs of a host has room for one of these, and for half
+another.
+"""
 
 LARGE = ports.KnownFlavor(
     'large',
@@ -174,16 +178,16 @@ LARGE = ports.KnownFlavor(
     frozenset(),
     frozenset(),
 )
-"""The same SIZE."""
+"""This flavor needs as much as SIZE."""
 
 
 def join(
     url: str, *names: str, source: ports.LimitSource | None = None
 ) -> Services:
-    """Return what a process has of its own.
+    """Return the services of a process.
 
-    :param names: of hosts, for the one process that enrols them
-    :param source: of the limits of projects
+    :param names: names of hosts, for the one process that enrols hosts
+    :param source: where the limits of projects come from
     """
     opts = options.defaults()
     cloud = fake_cloud.FakeCloud(*names)
@@ -218,7 +222,7 @@ def join(
 
 
 class Dice(random.Random):
-    """:ivar slots: in which windows may begin."""
+    """:ivar slots: the number of slots in which a window may begin."""
 
     slots: int
 
@@ -226,7 +230,8 @@ class Dice(random.Random):
 def lessee(
     url: str, seed: int, attempts: int, slots: int = SLOTS
 ) -> Counter[str]:
-    """Lease, change and delete at random; return how it was answered."""
+    """Lease, change and delete at random; return how often there was which
+    answer."""
     party = join(url)
     dice = Dice(seed)
     dice.slots = slots
@@ -235,7 +240,7 @@ def lessee(
     for _ in range(attempts):
         act = dice.choice([_create, _create, _create, _update, _delete])
         if act is not _create:
-            # An attempt is one to create; others come on top.
+            # Attempts count creates; changes and deletes are made in addition.
             answers[_answer(act, party, dice, mine)] += 1
         answers['create ' + _answer(_create, party, dice, mine)] += 1
     for lease_id in mine[::2]:
@@ -338,8 +343,8 @@ ONE_GPU = FLAVORS, {'flavor_id': 'graphics', 'amount': 1, 'affinity': None}
 def one_of_all(
     url: str, attempts: int, *items: tuple[str, dict[str, Any]]
 ) -> Counter[str]:
-    """Ask so often for one of these, in turn, in a window in which all
-    others want the same; return how it was answered, by type."""
+    """Ask for these items in turn, in a window in which all other processes
+    want the same; return how often there was which answer, by type."""
     party = join(url)
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
@@ -364,8 +369,8 @@ def one_of_all(
 
 
 def repeat(url: str, keys: int) -> list[str]:
-    """Ask for one host by each of these keys, as others do; return the
-    leases."""
+    """Ask for one host with each of these idempotency keys, as other processes
+    do; return the leases."""
     party = join(url)
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
     made = []
@@ -387,8 +392,8 @@ def repeat(url: str, keys: int) -> list[str]:
 
 
 def server_of_all(url: str, attempts: int) -> Counter[str]:
-    """Ask so often for a server with a guaranteed place, in a window in which
-    all others want the same; return how it was answered."""
+    """Ask for servers with a guaranteed place, in a window in which all other
+    processes want the same; return how often there was which answer."""
     party = join(url)
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
@@ -432,11 +437,12 @@ def delete(url: str, lease_ids: Sequence[str]) -> None:
 
 
 def work(url: str, name: str, until: pathlib.Path) -> None:
-    """Be a worker until there is such a file."""
+    """Be a worker until this file exists."""
     party = join(url)
     one = worker.Worker(name, party.database, party.lifecycle, party.tasks, 4)
     while not until.exists():
-        # As the loop does; a busy one would race only with itself.
+        # The worker looks as often as the loop; a busy one would race only
+        # with itself.
         with contextlib.suppress(exception.DatabaseUnavailable):
             one.tick(party.database.now())
         time.sleep(0.1)
@@ -445,7 +451,7 @@ def work(url: str, name: str, until: pathlib.Path) -> None:
 
 
 def start_and_stop(url: str, hint: pathlib.Path) -> None:
-    """Be a worker that goes no further than into the start of a lease."""
+    """Be a worker that stops in the middle of the start of a lease."""
     party = join(url)
     kind = party.lifecycle.bookings.types[objects.HOST]
 

@@ -18,11 +18,11 @@ DAY = datetime.timedelta(days=1)
 
 
 def ask(url: str, attempts: int, hosts: int, *days: int) -> Counter[str]:
-    """Ask so often for hosts on some days in turn, for each day and the next
-    two, at a time at which all others want the same; return how it was
-    answered.
+    """Ask for series that repeat for three days, at a time at which all other
+    processes want hosts; return how often there was which answer.
 
-    :param days: 0 is the first; none: it is a single lease of the second day
+    :param days: the first day of each series, in turn, from 0; none: ask for a
+        single lease on the second day
     """
     party = load.join(url)
     answers: Counter[str] = Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many ask for the last addresses, VLANs and GiB at the same time."""
+"""Many lessees ask for the last addresses, VLANs and GiB at the same time."""
 
 from concurrent import futures
 import threading
@@ -30,7 +30,7 @@ def region(any_database):
 
 
 def race(region, *asked):
-    """Return the leases that were granted to those who ask at once."""
+    """Return the leases that were granted when all lessees ask at once."""
     begin = threading.Barrier(LESSEES)
 
     def ask(number):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many ask for the last units of a resource at the same moment."""
+"""Many lessees ask for the last units of a resource at the same moment."""
 
 from collections import Counter
 from concurrent import futures
@@ -16,7 +16,7 @@ CROWD = 6
 
 
 class Threads:
-    """A crowd, each with services of its own on one database."""
+    """Threads, each with services of its own on one database."""
 
     def __init__(self, url):
         self.regions = [
@@ -31,7 +31,7 @@ class Threads:
         )
 
     def at_once(self, act):
-        """Act in each, at the same moment; count what comes of it."""
+        """Act in each thread at the same moment; count the outcomes."""
         barrier = threading.Barrier(CROWD)
 
         def run(numbered):

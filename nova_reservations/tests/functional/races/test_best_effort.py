@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hunts that want the same hosts, by workers at the same moment."""
+"""Several workers hunt for the same hosts at the same moment."""
 
 from concurrent import futures
 import datetime
@@ -42,7 +42,8 @@ def hunt_together(region, workers, seconds):
 
 
 def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
-    """Each wants two of four: two get theirs, the others wait in vain."""
+    """Each lease wants two of four hosts: two leases get theirs, and the
+    others wait in vain."""
     leases = [region.best_effort(minimum=2) for _ in range(HUNTS)]
     workers = [region.worker(f'worker {number}') for number in range(WORKERS)]
     hunt_together(region, workers, 5)

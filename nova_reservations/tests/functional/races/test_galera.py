@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of a Galera cluster that are behind.
+"""Nodes of a Galera cluster that are behind the other nodes.
 
-Each answers by what it has applied; row locks on one are none on another.
+Each node answers from the write sets that it has applied, and a row lock on
+one node locks nothing on another.
 """
 
 from concurrent import futures
@@ -36,7 +37,7 @@ HOSTS = ['host-1', 'host-2']
 
 @pytest.fixture
 def region(any_database):
-    """A region whose processes are at the first node."""
+    """A region whose processes use the first node."""
     region = regions.Region(any_database.url, *HOSTS)
     yield region
     region.close()
@@ -51,8 +52,8 @@ def node(cluster, region):
 
 @pytest.fixture
 def behind(node, node_urls, monkeypatch):
-    """The same region, as processes at that node see it, of which only those
-    reads wait that enforce."""
+    """The same region for processes that use that node. Only reads that
+    enforce wait for the node to catch up."""
     monkeypatch.setattr(
         regions,
         'Database',
@@ -65,7 +66,8 @@ def behind(node, node_urls, monkeypatch):
 
 @pytest.fixture
 def reserved(behind, monkeypatch):
-    """The request filter of a nova-scheduler there; servers are new ones."""
+    """The request filter of a nova-scheduler at that node; all servers are
+    new."""
     monkeypatch.setattr(requests, 'exists', lambda _: False)
     return request_filter.ReservedHosts(behind.services)
 
@@ -76,10 +78,10 @@ def request(lease=None):
 
 
 def enforcing(reserved, spec):
-    """Return the three looks that nova-scheduler has at a request."""
+    """Return the three checks that nova-scheduler makes of a request."""
     return [
         lambda: reserved(None, spec),
-        # The host filter's.
+        # This is the check of the host filter.
         lambda: reserved.admissions.resolve(spec),
         lambda: reserved.confirm(spec, spec.instance_uuid),
     ]
@@ -108,7 +110,7 @@ def test_a_lease_that_has_ended_lets_nobody_in_where_it_seems_active(
         assert behind.status(lease) == 'ACTIVE'
         asked = [threads.submit(look) for look in enforcing(reserved, spec)]
         assert none_is_over(asked)
-        # Others go on reading what is there.
+        # Other reads still get the old rows, and do not wait.
         assert behind.status(lease) == 'ACTIVE'
     for look in asked:
         with pytest.raises(nova_exception.RequestFilterFailed):
@@ -128,7 +130,7 @@ def test_a_host_that_was_enrolled_is_closed_where_it_seems_open(
 
 
 def take(region, lease, now):
-    """Give a lease to a worker."""
+    """Have a worker claim the lease."""
     claim = claims.Claim(lease.id, lease.attempt + 1, 'worker')
     with region.database.writer() as session:
         assert leases.claim(
@@ -162,7 +164,7 @@ def test_who_is_too_far_behind_lets_nobody_in(region, node, behind, reserved):
     lease = region.active_lease()
     node.catch_up()
     with node.impatient(), node.lagging():
-        # Something to catch up with.
+        # This write is what the node has to catch up with.
         region.lease(start=1)
         with pytest.raises(exception.DatabaseUnavailable):
             behind.access.find(lease.reservations[0].id)
@@ -189,8 +191,8 @@ def leases_of(database):
 
 
 def sync_waits(database):
-    """Return what reads that enforce wait for, and others after them on the
-    same connection."""
+    """Return wsrep_sync_wait during a read that enforces, and during a later
+    read on the same connection."""
     seen = []
     for reader in (database.causal_reader, database.reader):
         with reader() as session:
@@ -225,7 +227,8 @@ def test_a_connection_waits_afterwards_for_what_it_did_before(any_database):
 def test_a_task_is_not_taken_by_who_can_not_see_what_it_is_hurried_for(
     cluster, region, node_urls, threads
 ):
-    """Or what was written for it would wait until its next time."""
+    """Otherwise the rows that were written for the task would wait for its
+    next run."""
     other = api.Database(node_urls[1])
     with region.database.writer() as session:
         tasks.hurry(session, healing.HEAL, region.now)
@@ -236,14 +239,15 @@ def test_a_task_is_not_taken_by_who_can_not_see_what_it_is_hurried_for(
     def hurry():
         with region.database.writer() as session:
             counters.increment(session, 'booking')
-            # It is due already.
+            # The task is due already.
             tasks.hurry(session, healing.HEAL, region.now)
             begun.set()
             taken.wait()
 
     hurried = threads.submit(hurry)
     begun.wait()
-    # What others commit comes too late to end it before its own commit.
+    # Commits of other nodes arrive after its own commit, and do not abort it
+    # earlier.
     with cluster.nodes[0].lagging():
         with other.writer() as session:
             later = region.now + claims.DURATION

@@ -34,7 +34,7 @@ def region(any_database):
 
 
 def test_no_host_is_held_twice_and_what_can_be_healed_is(region):
-    # The same for all of them, as for workers whose clock is the database's.
+    # All threads share one clock, as workers share the database's.
     deadline = time.monotonic() + SECONDS
 
     def while_time_lasts(seed, act):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of Galera is killed at which processes write; for tools/full."""
+"""A node of Galera is killed while processes write at that node; for
+tools/full.
+"""
 
 from collections import Counter
 
@@ -22,7 +24,7 @@ onlooker = nodes.onlooker
 def test_what_was_begun_at_a_node_that_is_killed_is_whole_or_nothing(
     cluster, party, onlooker, crowd, gate, tmp_path
 ):
-    """Its connections go on at the other one."""
+    """The killed node's connections go on at the other node."""
     stop = tmp_path / 'stop'
     workers, lessees = nodes.begin(crowd, gate, stop)
     try:

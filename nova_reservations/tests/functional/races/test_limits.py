@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes of one project, which together want too much."""
+"""Many processes of one project ask for more than its limits in total."""
 
 from collections import Counter
 from concurrent import futures
@@ -33,7 +33,7 @@ WANTED = {
     'host_hours': load.ONE_HOST,
     'slots': load.ONE_SLOT,
 }
-"""What is limited -> what is asked for."""
+"""The limit -> an item that counts against it."""
 
 
 @pytest.mark.parametrize('what', WANTED)
@@ -81,9 +81,9 @@ def test_64_creates_of_another_type_never_exceed_its_limit(
 
 @pytest.fixture
 def one_then_other(monkeypatch, any_database):
-    """Have the first stop when it has looked, and before it commits, until
-    one who asks for a host has had time enough, if it did not wait; return
-    what became of both."""
+    """Have the first request stop between its look and its commit. Meanwhile a
+    second one asks for a host, and would have enough time if it did not wait.
+    Return the outcomes of both."""
     looked, goes_on = threading.Event(), threading.Event()
     look = project_limits.look
 
@@ -139,7 +139,8 @@ def test_who_comes_while_one_that_waited_gets_its_host_sees_that(
 
 @test_races.EVERYWHERE
 def test_all_that_prolong_at_once_never_exceed_a_limit(party, crowd, gates):
-    """Six hosts have an hour each, and two of them may have twenty more."""
+    """Six hosts have an hour each, and the limit lets two of them have twenty
+    more."""
     answers = race(crowd, gates, limits.Limits(hosts=6, host_hours=50), 20)
     assert answers == {'done': 2, 'OverLimit': 62}
     held = test_races.what_is_held(party.database)

@@ -35,7 +35,7 @@ def region(any_database):
 
 
 class Operator:
-    """:ivar windows: those that were granted."""
+    """:ivar windows: the windows that were granted."""
 
     def __init__(self, region):
         self.region = region
@@ -57,7 +57,8 @@ class Operator:
         self.windows.append(held.window)
 
     def cordon(self, dice):
-        """Cordon a host: no lease comes to it but for windows."""
+        """Cordon a host, and check that only windows of operators come to
+        it."""
         region, host_id = self.region, dice.choice(self.ids)
         held = region.services.maintenance.cordon(host_id, region.now)
         before = {each.lease_id for each in held.tenancies}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that write at two nodes of Galera, while a third is behind.
+"""Processes that write at two nodes of Galera, while a third node is behind.
 
-Each connection is to the next of the two, as behind a proxy: what a process
-has written at one it reads at the other.
+Connections go to the two nodes in turn, as behind a proxy. A process therefore
+reads at one node what it has written at the other.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ LESSEES = 6
 ATTEMPTS = 10
 SLOTS = 4
 BEHIND = 2
-"""Seconds."""
+"""Seconds that the third node is behind."""
 
 party = races.party
 crowd = races.crowd
@@ -35,7 +35,7 @@ crowd = races.crowd
 
 @pytest.fixture
 def gate(cluster, node_urls):
-    """The URL of a proxy before two nodes."""
+    """The URL of a proxy before the two nodes."""
     one, other = (('127.0.0.1', node.port) for node in cluster.nodes[:2])
     with contextlib.closing(proxies.Wire(*one, other)) as wire:
         yield (
@@ -47,7 +47,7 @@ def gate(cluster, node_urls):
 
 @pytest.fixture
 def onlooker(cluster, node_urls, party):
-    """The services of nova-scheduler at the third node."""
+    """The services of a nova-scheduler at the third node."""
     cluster.nodes[2].catch_up()
     onlooker = load.join(node_urls[2])
     yield onlooker
@@ -86,8 +86,9 @@ def over(party):
 
 
 def watch(party, onlooker, until):
-    """As those of other servers; and nobody may use at the third node what
-    is over at the first. Return what was."""
+    """Watch as on other servers. Also check that a reservation that is over at
+    the first node is not usable at the third. Return the reservations that are
+    over."""
     seen = set()
 
     def look():
@@ -123,7 +124,7 @@ def test_no_host_is_given_twice_by_writers_at_two_nodes(
     for one in workers:
         one.result()
     answers = sum((one.result() for one in lessees), Counter())
-    # How many depends on the machine.
+    # The number of leases depends on the machine.
     assert answers['create done']
     assert 'DatabaseUnavailable' not in str(answers)
     assert ended

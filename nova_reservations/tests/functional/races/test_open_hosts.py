@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that ask for nothing come to open hosts while the lease ends: each
-is one of the lease, and leaves with it, or an ordinary one, and stays.
+"""Servers without a hint come to open hosts while the lease ends.
 
-nova-scheduler's part of it is ours, as it is; Nova's is a few lines here.
+Each is either a server of the lease, and leaves with the lease, or an ordinary
+server, and stays. Our part of nova-scheduler is the real one; Nova's part is a
+few lines in this module.
 
 Decision 0048: doc/source/decisions/0048-open-hosts
 """
@@ -32,11 +33,12 @@ from nova_reservations.tests.unit.scheduler import hosts as nova_hosts
 ROUNDS = 8
 CROWD = 6
 LAST = 16
-"""Steps: an end makes about as many while servers come."""
+"""About as many steps as an end makes while servers come."""
 
 EARLY = 4
-"""Servers that are claimed for without a pause: an end begins after some of
-these claims, and the looks after them."""
+"""Servers that are claimed for without a pause. An end begins after some of
+these claims; our looks at the claims come later.
+"""
 
 BOOT = 'boot'
 
@@ -45,9 +47,9 @@ OUTSIDE = 'outside'
 
 
 class Servers(dict):
-    """Servers on hosts, for several threads.
+    """Servers on hosts, which several threads may change.
 
-    :ivar deleted: UUIDs of those that an end has deleted.
+    :ivar deleted: UUIDs of the servers that an end has deleted.
     """
 
     def __init__(self):
@@ -70,8 +72,8 @@ class Servers(dict):
 
 
 class Steps:
-    """Writes of the ending lease's worker, to our database and to Nova, some
-    of which boots wait for."""
+    """Writes of the worker that ends the lease, to our database and to Nova.
+    Boots wait for some of these writes."""
 
     def __init__(self):
         self._made = 0
@@ -90,9 +92,10 @@ class Steps:
             self._changed.notify_all()
 
     def pauses(self, seed, first=0):
-        """Return a pause that waits for a step at random, or goes on.
+        """Return a function that either waits for a random step, or does not
+        wait.
 
-        :param first: how many times it goes on in any case
+        :param first: how many of its first calls do not wait in any case
         """
         dice = random.Random(seed)  # noqa: S311
         left = [None] * first
@@ -111,12 +114,12 @@ class Steps:
 
 
 class Nova:
-    """nova-scheduler, nova-conductor and nova-compute, for one new server at
-    a time.
+    """nova-scheduler, nova-conductor and nova-compute, for one new server at a
+    time.
 
-    :ivar claims: is released with each.
-    :ivar let_in: server -> the reservations that its claims were let in for,
-        in turn; None: as an ordinary one.
+    :ivar claims: a semaphore, which each claim releases.
+    :ivar let_in: server -> the reservations that have let its claims in, in
+        order; None: the server came as an ordinary one.
     """
 
     def __init__(self, region, monkeypatch):
@@ -269,7 +272,7 @@ def recorded(region, lease):
 
 
 def goes_on(region):
-    """Return the servers that use a lease by the record."""
+    """Return the servers whose use of a lease goes on by the record."""
     return [row[0] for row in test_used_servers.used(region) if row[3] is None]
 
 
@@ -290,7 +293,7 @@ def test_each_leaves_with_the_lease_that_let_it_in_or_stays(
             pool.submit(
                 nova.boot,
                 spec,
-                # Before the filter, the look and the claim.
+                # These pauses are before the filter, the look and the claim.
                 steps.pauses(f'{seed} {number}', 3 * (number < EARLY)),
             )
             for number, spec in enumerate(asked)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes for few hosts, against an oracle that is slow and obvious."""
+"""Many processes want few hosts; a slow and obvious oracle checks the
+result.
+"""
 
 from collections import Counter
 from collections import defaultdict
@@ -31,7 +33,7 @@ LESSEES = 8
 ATTEMPTS = 64
 WORKERS = 2
 PATIENCE = 200
-"""Seconds until all that was begun is over."""
+"""Seconds until all work that was begun is over."""
 
 
 EVERYWHERE = pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def party(any_database):
 
 @pytest.fixture
 def crowd(any_database):
-    """Processes; threads where the database is a file."""
+    """Processes, or threads if the database is a file."""
     if any_database.url.startswith('sqlite'):
         pool = futures.ThreadPoolExecutor(LESSEES + WORKERS)
     else:
@@ -74,11 +76,12 @@ class Held:
 
 
 CAPACITY = {'VCPU': 64, 'MEMORY_MB': 65024, 'DISK_GB': 1000}
-"""Of each host."""
+"""The capacity of each host."""
 
 
 def what_is_held(database: api.Database) -> list[Held]:
-    """Return what is promised and not released, in one look."""
+    """Return all allocations that are not released, as one query reads
+    them."""
     allocation, amount = models.Allocation, models.AllocationAmount
     query = (
         sa.select(
@@ -108,7 +111,8 @@ def what_is_held(database: api.Database) -> list[Held]:
 
 
 def given_twice(held: list[Held]) -> list[tuple[Held, Held]]:
-    """Return what is held by two at some instant, by one of them whole."""
+    """Return overlapping allocations of a host of which one is of the whole
+    host."""
     return [
         (one, other)
         for one, other in itertools.combinations(held, 2)
@@ -120,7 +124,7 @@ def given_twice(held: list[Held]) -> list[tuple[Held, Held]]:
 
 
 def overbooked(held: list[Held]) -> list[tuple[Held, str, int]]:
-    """Return shares that begin when their host has no room for them."""
+    """Return shares at whose start their host has too little room."""
     found = []
     for one in held:
         there = [
@@ -143,13 +147,13 @@ def journal(database):
 
 
 def used_twice(entries):
-    """Return who was given a host, or a share of it, that somebody else had
-    not yet left."""
+    """Return the entries by which a lease got a host, or a share of a host,
+    before another lease had left it."""
     users = defaultdict(dict)
     found = []
     for entry in entries:
         if entry.what == 'update':
-            # It may have given some back.
+            # The update may have given hosts back.
             for given in users.values():
                 given.pop(entry.lease, None)
         for name, amounts in entry.hosts.items():
@@ -164,8 +168,8 @@ def used_twice(entries):
 
 
 def is_too_much(given):
-    """Return whether one of these has the whole host, and it is not alone,
-    or they have more of it than there is."""
+    """Return whether a whole host is given to one of several leases, or shares
+    exceed the capacity."""
     used = sum(map(Counter, given), Counter())
     return (len(given) > 1 and not all(given)) or any(
         used[name] > capacity for name, capacity in CAPACITY.items()
@@ -173,7 +177,7 @@ def is_too_much(given):
 
 
 def watch(party, until):
-    """Look for hosts that are given twice, until it is so."""
+    """Check that no host is given twice, until the condition holds."""
     deadline = time.monotonic() + PATIENCE
     while not until():
         held = what_is_held(party.database)
@@ -321,7 +325,8 @@ def test_of_all_servers_with_a_place_as_many_win_as_there_is_room(
 def test_of_all_who_want_hosts_or_slots_nobody_is_refused_what_there_is(
     party, crowd, gates
 ):
-    """Each asks for both until there is neither."""
+    """Each lessee asks for hosts and slots in turn, more often than there are
+    any."""
     racers = [
         crowd.submit(
             load.one_of_all,
@@ -340,13 +345,13 @@ def test_of_all_who_want_hosts_or_slots_nobody_is_refused_what_there_is(
     assert slots == 2 * (len(HOSTS) - wholes)
     told = {'done', 'NotEnoughResources'}
     if party.database.url.startswith('sqlite'):
-        # Who writes to a file that all others write to may wait too long.
+        # On SQLite a writer may wait too long for all other writers.
         told.add('DatabaseUnavailable')
     assert {answer.split()[1] for answer in answers} <= told
 
 
 def host_for(party, start, minutes, **more):
-    """Lease a host from so many minutes on."""
+    """Lease a host in this many minutes, for this many minutes."""
     now = party.database.now()
     start = now + datetime.timedelta(minutes=start)
     return party.leases.create(
@@ -372,7 +377,7 @@ def host_for(party, start, minutes, **more):
 def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
     party, crowd, gates, tmp_path
 ):
-    """Nothing but being woken helps within the time that it may take."""
+    """Leases are woken: their own next look would come after the deadline."""
     holders = [host_for(party, 10, 60).id for _ in HOSTS]
     waiting = [
         host_for(

@@ -16,7 +16,7 @@ party, crowd = test_races.party, test_races.crowd
 
 
 def race(crowd, gates, *asks):
-    """Return how each of the asks was answered, by all that put it."""
+    """Return the answers to each of the asks, summed over its attempts."""
     racers = [
         crowd.submit(series_load.ask, next(gates), 3, *ask) for ask in asks
     ]
@@ -24,7 +24,7 @@ def race(crowd, gates, *asks):
 
 
 def what_there_is(party):
-    """Return the leases by series, and how many hosts are taken each day."""
+    """Return the number of leases by series, and of leased hosts by day."""
     held = test_races.what_is_held(party.database)
     assert test_races.given_twice(held) == []
     by_series = Counter(
@@ -64,10 +64,10 @@ def test_no_series_is_had_in_part_while_others_take_single_days(
     assert max(taken.values()) <= HOSTS
     told = {'done', 'NotEnoughResources', 'Contended'}
     if party.database.url.startswith('sqlite'):
-        # Who writes to a file that all others write to may wait too long.
+        # On SQLite a writer may wait too long for all other writers.
         told.add('DatabaseUnavailable')
     assert set().union(*answers) <= told
-    # Nobody was refused a day of which a host is left.
+    # A single day is refused only if all its hosts are taken.
     if any(each['NotEnoughResources'] for each in answers[1::2]):
         assert taken[1] == HOSTS
 
@@ -83,5 +83,5 @@ def test_a_series_that_is_killed_half_way_leaves_nothing(party):
     victim.join()
     assert victim.exitcode == -9
     assert what_there_is(party) == (Counter(), Counter())
-    # It holds up nobody.
+    # The killed series holds up nobody.
     assert series_load.ask(party.database.url, 1, HOSTS, 0) == {'done': 1}

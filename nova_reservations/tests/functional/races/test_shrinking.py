@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases give hosts, and slots, back while they are changed, healed, used and
+"""Leases give hosts and slots back while they are changed, healed, used and
 deleted."""
 
 from concurrent import futures
@@ -40,7 +40,7 @@ def region(any_database):
 
 
 class Lessee:
-    """Makes leases, and changes each of them some times.
+    """Makes leases, and changes each of them several times.
 
     :ivar shrunk: how many requests to give hosts back were accepted.
     """
@@ -75,8 +75,8 @@ class Lessee:
         self.region.change(lease, end=dice.choice([60, 90, 120]))
 
     def boot(self, lease, dice):
-        """Let a server in as nova-scheduler does: it claims, and then looks
-        whether the host still is in the aggregate."""
+        """Let a server in as nova-scheduler does: claim first, and then check
+        that the host is still in the aggregate."""
         region, [reservation] = self.region, lease.reservations
         access = region.access.admit(
             reservation.id, lease.project_id, in_slot=False
@@ -113,10 +113,10 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
 
 
 def live(region, lessees, disturb=None):
-    """Let lessees, failures and two workers go on for some seconds, and then
-    all that is begun come to its end.
+    """Run lessees, failures and two workers for some seconds, and then let all
+    that is begun end.
 
-    :param disturb: what fails, if not hosts that are healed
+    :param disturb: replaces the failures of hosts that are healed
     """
     deadline = time.monotonic() + SECONDS
 
@@ -167,8 +167,8 @@ def check(region, lease):
 
 
 class SlotLessee(Lessee):
-    """As Lessee, with leases of slots. Placement gives each slot once: claims,
-    and changes of how many there are, come one after the other."""
+    """A lessee of slots. Placement gives each slot once, so claims and changes
+    of the number of slots come one after the other."""
 
     def __init__(self, region, placement):
         super().__init__(region)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases end, and others begin, while hosts fall silent and are heard again;
-two workers act on all of them."""
+"""Leases end, and others begin, while hosts fall silent and are heard again.
+Two workers act on all leases."""
 
 import contextlib
 import time
@@ -34,8 +34,8 @@ def region(any_database):
 class Lessee(test_shrinking.Lessee):
     """Makes leases one after the other, and servers in each.
 
-    :ivar claiming: servers that nova-scheduler has not looked at yet, after
-        their claim.
+    :ivar claiming: servers that have claimed, and whose claim nova-scheduler
+        has not checked yet.
     """
 
     def __init__(self, region):
@@ -68,9 +68,9 @@ class Lessee(test_shrinking.Lessee):
 
 
 class Watch:
-    """Has hosts fall silent, and looks at all servers and hosts meanwhile.
+    """Has hosts fall silent, and checks all servers and hosts meanwhile.
 
-    :ivar waiting: how often a reservation had left some hosts, and not others.
+    :ivar waiting: how often a reservation had left some of its hosts only.
     """
 
     def __init__(self, region, lessees):
@@ -79,7 +79,8 @@ class Watch:
         self.waiting = 0
 
     def look(self, dice):
-        """See that each host with a server is held by its reservation."""
+        """Check that each host with a server is held by the server's
+        reservation."""
         fail_or_recover(self.region, dice)
         before = self._servers()
         held, free = self._holders()
@@ -99,8 +100,8 @@ class Watch:
         }
 
     def _holders(self):
-        """Return reservation id -> the hosts that it has, and the same of
-        those that it had."""
+        """Return reservation id -> its hosts, and reservation id -> the hosts
+        that it has left."""
         held, free = {}, {}
         with self.region.database.reader() as session:
             for row in session.execute(
@@ -119,7 +120,7 @@ class Watch:
 
 
 def fail_or_recover(region, dice):
-    """Have one host after the other be silent for a while."""
+    """Have one host after the other be silent for a while, at random."""
     if dice.random() < 0.05:
         for host in HOSTS:
             region.cloud.recover(host)
@@ -129,7 +130,7 @@ def fail_or_recover(region, dice):
 def test_no_lease_has_a_host_with_servers_of_the_one_before(region):
     lessees = [Lessee(region) for _ in range(3)]
     watch = Watch(region, lessees)
-    # A busy machine may see none at first.
+    # On a busy machine the first try may meet no such reservation.
     for _ in range(5):
         test_shrinking.live(region, lessees, watch.look)
         if watch.waiting:

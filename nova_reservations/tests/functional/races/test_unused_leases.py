@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server is let in at the moment at which its lease ends as unused: either
-one comes first, and the other one sees it."""
+"""A server is let in at the moment at which its lease ends as unused. One of
+the two comes first, and the other sees that."""
 
 from concurrent import futures
 import threading

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server is let in at the moment at which its lease ends, or by several
-nova-schedulers: the record has it once, and not for ever."""
+nova-schedulers. The record has the server once, and with an end."""
 
 from concurrent import futures
 import threading
@@ -45,7 +45,7 @@ def let_in(region, lease, size=SMALL):
 
 
 def ended(region):
-    """Return when what was let in has ended."""
+    """Return when each recorded use has ended."""
     return [row[3] for row in test_used_servers.used(region)]
 
 
