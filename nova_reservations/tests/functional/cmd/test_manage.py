@@ -287,8 +287,7 @@ def test_an_audit_wants_tables(bare_controller):
 
 @pytest.fixture
 def mass(controller):
-    """Three hosts that have failed at once, though but one of them has a
-    lease."""
+    """Three hosts that have failed at once."""
     hosts = ('h1', 'h2', 'h3')
     controller.manage('host', 'add', *hosts)
     for name in hosts:

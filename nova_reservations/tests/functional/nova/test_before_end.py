@@ -23,7 +23,7 @@ class BeforeEndTest(shared.SharedNova):
         self.enrol('host1')
 
     def warn(self, lease):
-        """Let the time come; return what the event is when it is over."""
+        """Wait until the event before the end is over; return its status."""
         self.now = max(self.now, lease.end_date - HOUR)
 
         def is_over():
@@ -49,7 +49,8 @@ class BeforeEndTest(shared.SharedNova):
         ]
 
     def lease_for_two_hours(self, **asked):
-        """Return a lease that is warned in an hour."""
+        """Return a lease of two hours, whose event before the end is in an
+        hour."""
         lease = self.lease(**asked)
         return self.services.leases.update(
             lease.id,
@@ -67,7 +68,7 @@ class BeforeEndTest(shared.SharedNova):
         self.assertEqual(server['id'], image['properties']['instance_uuid'])
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
         self.assertEqual('private', image['visibility'])
-        # It is not made anew by whoever looks again.
+        # A later look does not make the image again.
         self.end(lease)
         self.assertEqual(1, len(self._snapshots('precious')))
 
@@ -82,7 +83,8 @@ class BeforeEndTest(shared.SharedNova):
         self.assertEqual([], self._snapshots('of a volume'))
 
     def test_an_image_that_a_killed_worker_left_behind_is_made_anew(self):
-        """Killed when glance had it, and Nova did not know of it yet."""
+        """The worker is killed when glance has the image, and Nova does not
+        know yet."""
         lease = self.lease_for_two_hours(before_end='snapshot')
         server = self.boot(lease, name='precious')
         cloud = self.services.hosts.cloud
@@ -106,7 +108,7 @@ class BeforeEndTest(shared.SharedNova):
 
 
 class Killed(BaseException):
-    """Nothing handles it, nothing runs after it."""
+    """No handler catches it, as if the process was killed."""
 
 
 def _kill(*args, **kwargs):
@@ -114,4 +116,4 @@ def _kill(*args, **kwargs):
 
 
 def go_on():
-    """Nobody has taken the lease."""
+    """Let the worker go on: it still has its claim of the lease."""

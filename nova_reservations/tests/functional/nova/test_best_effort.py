@@ -19,7 +19,7 @@ from nova_reservations.tests.functional.nova import shared
 
 
 class BestEffortTest(shared.SharedNova):
-    """host1 is of the pool, host2 a donor, host3 everybody's."""
+    """host1 is in the pool, host2 is a donor, host3 is an ordinary host."""
 
     def _install(self, directory):
         super()._install(directory)
@@ -42,7 +42,8 @@ class BestEffortTest(shared.SharedNova):
         return self.boot_beside('host3', 'host2', **asked)
 
     def boot_beside(self, other, host, **asked):
-        """Boot somebody's server on a host, by closing the other."""
+        """Boot somebody's server on a host, while the other host is
+        disabled."""
         self.set_service(other, 'disabled')
         server = self.boot(api=self.others_api, **asked)
         self.set_service(other, 'enabled')
@@ -77,7 +78,7 @@ class BestEffortTest(shared.SharedNova):
         return self.services.leases.get(lease.id)
 
     def wait_for(self, check):
-        """Let time pass until what is checked holds."""
+        """Let time pass until the check holds."""
 
         def passing():
             self.pass_time(seconds=3)
@@ -135,7 +136,7 @@ class BestEffortTest(shared.SharedNova):
         self.boot_on_donor()
 
     def test_nothing_that_its_owner_has_begun_is_ended_by_us(self):
-        """A resize is not confirmed, what was deleted is kept."""
+        """A resize stays unconfirmed, and a soft-deleted server stays."""
         self.flags(reclaim_instance_interval=3600)
         resized, deleted = self.boot_on_donor(), self.boot_on_donor()
         self.others_api.post_server_action(
@@ -194,7 +195,8 @@ class BestEffortTest(shared.SharedNova):
         self.assertEqual('host3', shown['OS-EXT-SRV-ATTR:host'])
 
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
-        """Killed when Nova has set the task, and not sent the message."""
+        """The worker dies when Nova has set the task, and not yet sent the
+        message."""
         server = self.boot_on_donor()
         cast = 'nova.conductor.api.ComputeTaskAPI.live_migrate_instance'
         with fixtures.MonkeyPatch(cast, lambda *args, **kwargs: None):

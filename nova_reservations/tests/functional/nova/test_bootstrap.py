@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line of its configuration brings us into a process of Nova."""
+"""A line in the configuration of Nova loads our code into a process of
+Nova.
+"""
 
 import subprocess
 import sys
 
 import pytest
 
-# What nova.cmd.compute, or another, does until it makes its service.
+# A command such as nova.cmd.compute does this before it creates its service.
 PROCESS = """
 import sys
 from nova import monkey_patch
@@ -27,7 +29,7 @@ print(
 )
 """
 
-# The same of nova.cmd.conductor; a cell's has no database but the cell's.
+# nova.cmd.conductor does this; in a cell it has only the cell's database.
 CONDUCTOR = """
 import sys
 from nova import monkey_patch

@@ -35,7 +35,7 @@ class CellsTest(shared.SharedNova):
 
     @contextlib.contextmanager
     def silent(self, hangs=False):
-        """Have the database of the second cell refuse, or not answer."""
+        """Have the database of the second cell refuse connections, or hang."""
         with nova_context.target_cell(
             nova_context.get_admin_context(), self.cell_mappings['cell2']
         ) as context:

@@ -25,7 +25,7 @@ DATABASE = 'd0d0d0d0-0000-4000-8000-0000000000d0'
 
 
 def go_on() -> None:
-    """The claim stands."""
+    """Let the worker go on: it still has its claim of the lease."""
 
 
 class CloudTest(shared.SharedNova):
@@ -44,7 +44,7 @@ class CloudTest(shared.SharedNova):
         )
 
     def _members(self, aggregate):
-        """Return hosts that Nova has in it, and those that placement has."""
+        """Return the aggregate's hosts in Nova, and its hosts in placement."""
         return (
             {
                 host
@@ -109,7 +109,8 @@ class CloudTest(shared.SharedNova):
         self.assertCountEqual(['freepool', RESERVATION], self.aggregates())
 
     def _not_seen(self):
-        """Return the hosts that placement has changed since we looked."""
+        """Return the hosts whose provider generation has changed since our
+        last look."""
         sightings = self.cloud.hosts.pool_generations()
         with self.services.database.reader() as session:
             marks = hosts_db.marks(session)
@@ -121,7 +122,7 @@ class CloudTest(shared.SharedNova):
         }
 
     def _delete(self, lease):
-        """Have the lease gone before hosts are looked at again."""
+        """Delete the lease before hosts are looked at again."""
         self.services.leases.delete(lease.id, self.now)
         self.work()
         self.pass_time(seconds=30)
@@ -132,7 +133,7 @@ class CloudTest(shared.SharedNova):
 
     def test_hosts_are_not_looked_at_again_for_what_we_changed(self):
         self.enrol(*self.hosts)
-        # The periodic tasks are not due again for a minute.
+        # Periodic tasks run now, and are not due again for a minute.
         self.work()
         lease = self.lease(3)
         self.assertEqual(set(self.hosts), self.hosts_of(lease))

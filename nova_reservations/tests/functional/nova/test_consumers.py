@@ -27,7 +27,7 @@ WEIGHERS = 'nova_reservations.scheduler.weighers'
 
 
 class ConsumersTestCase(shared.SharedNova):
-    """:cvar consumers: those that nova-scheduler is told to use."""
+    """:cvar consumers: those that nova-scheduler is configured to use."""
 
     consumers: tuple[str, ...] = ('cu',)
 
@@ -46,7 +46,8 @@ class ConsumersTestCase(shared.SharedNova):
         )
 
     def report(self, host: str, **figures: Any) -> None:
-        """Have the host report these; the next audit takes them away."""
+        """Have the host report these figures; the next audit overwrites
+        them."""
         context = nova_context.get_admin_context()
         [cell] = [
             cell
@@ -59,7 +60,8 @@ class ConsumersTestCase(shared.SharedNova):
             node.save()
 
     def flavor(self, **extra_specs: str) -> str:
-        """Return a flavor that asks for these and for no CPU of Nova's."""
+        """Return a flavor that asks for these amounts, and for no VCPU of
+        Nova."""
         specs = {f'reservations:{k}': v for k, v in extra_specs.items()}
         return self._create_flavor(
             vcpu=1,
@@ -103,7 +105,7 @@ class ResourceTest(ConsumersTestCase):
         flavor = self.flavor(cu='0.5')
         self.assertEqual('host2', self.host_of(self.boot(flavor_id=flavor)))
         self.assertIn('No valid host', self.why_not(flavor_id=flavor))
-        # Who asks nothing goes anywhere.
+        # A server that asks for no such resource can go anywhere.
         self.boot(host='host1')
 
     def test_the_freest_comes_first_and_forced_hosts_are_nobodys_matter(self):

@@ -49,7 +49,7 @@ class EndTest(shared.SharedNova):
         self.assertCountEqual(
             ['host1', 'host2'], self.aggregates()['freepool']['hosts']
         )
-        # Ready for the next, and still closed to others.
+        # The hosts are ready for the next lease, and still closed to others.
         self.assertIn(
             self.host_of(self.boot(self.lease(1))), {'host1', 'host2'}
         )
@@ -96,8 +96,9 @@ class EndTest(shared.SharedNova):
         self._assert_nothing_is_left(lease)
 
     def test_a_claim_that_comes_after_the_end_is_taken_back(self):
-        """Of a nova-scheduler that stood still: the server is deleted with
-        its lease before it has a cell, and claims a host then."""
+        """nova-scheduler stands still meanwhile. The server is deleted with
+        its lease before the server has a cell, and the scheduler claims a host
+        afterwards."""
         self.enrol('host1')
         lease = self.lease()
         claim = report.SchedulerReportClient.claim_resources
@@ -130,8 +131,8 @@ class EndTest(shared.SharedNova):
         self._assert_nothing_is_left(lease)
 
     def test_a_server_of_a_host_that_is_not_heard_waits_for_it(self):
-        """Nova would delete it from its database alone, and its guest run on
-        where the next lease is."""
+        """Nova would delete the server from its database only, and the guest
+        would run on where the next lease is."""
         lease, server = self._lease_with_server()
         self._be_silent()
         for _ in range(3):
@@ -173,7 +174,7 @@ class EndTest(shared.SharedNova):
             ended = self.end(lease)
         self.assertEqual(states.Lease.TERMINATING, ended.status)
         self.assertIn('its host is down', ended.status_reason)
-        # Until somebody says that nothing runs there.
+        # The end goes on when an administrator forces the host down.
         self.stop_host('host1')
         self.end_completely(lease)
         self._assert_nothing_is_left(lease)
@@ -189,7 +190,7 @@ class EndTest(shared.SharedNova):
         self._assert_nothing_is_left(lease)
 
     def test_what_a_host_fails_to_delete_it_is_asked_for_once_a_minute(self):
-        """As where Neutron does not answer."""
+        """The deletion fails because Neutron does not answer."""
         lease, server = self._lease_with_server()
         with mock.patch.object(
             neutron.API,
@@ -217,7 +218,7 @@ class EndTest(shared.SharedNova):
         return lease, self.boot(lease)
 
     def _be_silent(self, host='host1'):
-        """Have a host be reachable by nobody, and its guests run on."""
+        """Have the host not report any more, while its guests run on."""
         self._report(host, datetime.timedelta(days=-100))
 
     def _be_heard(self, host='host1'):
@@ -245,13 +246,15 @@ class EndTest(shared.SharedNova):
             ended = self.end(lease)
         self.assertEqual([], looked_at.call_args_list)
         self.assertIn('is being deleted', ended.status_reason)
-        # Until its host can not do it any more.
+        # The end asks again when the host is down and can not finish the
+        # deletion.
         self.stop_host('host1')
         self.end_completely(lease)
         self._assert_nothing_is_left(lease)
 
     def test_a_server_whose_guest_is_gone_is_not_asked_to_go_again(self):
-        """Its host has not given back yet what it held."""
+        """The guest is gone, but the host has not freed the server's
+        allocation yet."""
         self.enrol('host1')
         lease = self.lease()
         self.boot(lease)
@@ -279,12 +282,14 @@ class EndTest(shared.SharedNova):
         self._assert_nothing_is_left(lease)
 
     def test_a_server_whose_deletion_was_lost_is_deleted(self):
-        """By a worker, or a broker, that was killed meanwhile."""
+        """A worker, or a broker, was killed before the host got the
+        message."""
         lease = self._lease_whose_host_was_never_told()
         self._assert_it_goes_after_a_while(lease)
 
     def test_a_server_whose_host_was_down_for_a_moment_is_deleted(self):
-        """Nova begins without the host, and fails; and then ignores us."""
+        """Nova begins a local deletion while the host is down, and fails. The
+        task state then makes Nova ignore our next request."""
         self.enrol('host1')
         lease = self.lease()
         server = self.boot(lease)
@@ -303,7 +308,8 @@ class EndTest(shared.SharedNova):
         self._assert_it_goes_after_a_while(lease)
 
     def _lease_whose_host_was_never_told(self):
-        """Return a lease that ends, with a server that is to be deleted."""
+        """Return a lease that ends, with a server whose host never got the
+        deletion."""
         self.enrol('host1')
         lease = self.lease()
         server = self.boot(lease)
@@ -323,7 +329,8 @@ class EndTest(shared.SharedNova):
         self._assert_nothing_is_left(lease)
 
     def test_a_server_that_was_evacuated_from_the_lease_lives(self):
-        """Its old host is not free: placement still has it there."""
+        """The old host is not free: placement still has the server's
+        allocation there."""
         self.enrol('host1')
         lease = self.lease()
         server = self.boot(lease)
@@ -334,7 +341,8 @@ class EndTest(shared.SharedNova):
             'delete_servers',
             return_value={},
         ):
-            # The state first: from here on it counts as without a lease.
+            # The lease's state changes first: then the server counts as one
+            # without a lease.
             self.end(lease)
             self._evacuate_server(server)
         self.pass_time(seconds=10)

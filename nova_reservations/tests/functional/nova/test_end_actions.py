@@ -40,7 +40,7 @@ class EndActionsTest(shared.SharedNova):
         self.assertEqual('SHELVED_OFFLOADED', server['status'])
         self.assertIsNone(server['OS-EXT-SRV-ATTR:host'])
         self.assertEqual(1, len(self._images_named('kept-shelved')))
-        # The hint that it was created with is of a lease that is over.
+        # The server was created with a hint of a lease that is over by now.
         self.api.post_server_action(server['id'], {'unshelve': None})
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertNotEqual('host1', self.host_of(server))
@@ -130,7 +130,8 @@ class EndActionsTest(shared.SharedNova):
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
 
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
-        """Killed when Nova has set the task, and not sent the message."""
+        """The worker dies when Nova has set the task, and not yet sent the
+        message."""
         lease = self.lease(end_action='shelve')
         server = self.boot(lease)
         cast = 'nova.compute.rpcapi.ComputeAPI.shelve_instance'
@@ -150,7 +151,7 @@ class EndActionsTest(shared.SharedNova):
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
 
     def test_what_its_user_deletes_is_not_kept(self):
-        """Also when the message to its host was lost."""
+        """This holds even if the message to its host was lost."""
         for action in ('shelve', 'migrate'):
             lease = self.lease(end_action=action)
             server = self.boot(lease)

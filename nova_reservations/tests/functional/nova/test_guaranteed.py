@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are guaranteed a place by the lease that they carry, on a
-whole Nova."""
+"""Servers to which their own lease guarantees a place, on a whole Nova."""
 
 from unittest import mock
 
@@ -27,7 +26,7 @@ class GuaranteedTestCase(
 
     def setUp(self):
         super().setUp()
-        # Of which a host has room for one.
+        # A host has room for one server of this flavor.
         self._create_flavor(
             id='large', vcpu=1, memory_mb=5000, disk=1, ephemeral=0, swap=0
         )
@@ -39,14 +38,14 @@ class GuaranteedTestCase(
         )
 
     def sure(self, starts_in=0, flavor='large', count=1, **server):
-        """Ask for servers that are guaranteed a place."""
+        """Ask for servers with a guaranteed place."""
         body = self._build_server(
             networks='none', flavor_id=flavor, **server
         ) | {'min_count': count, 'max_count': count}
         return self.ask(starts_in=starts_in, server=body, guaranteed=True)
 
     def in_place(self, **asked):
-        """Return a server in its place, whose lease is active."""
+        """Return a server in its guaranteed place; its lease is active."""
         server = self._wait_for_state_change(self.sure(**asked), 'ACTIVE')
         self.until('ACTIVE')
         self.assert_in_place(server)
@@ -63,7 +62,7 @@ class GuaranteedTestCase(
         return servers
 
     def one_of_two_places(self):
-        """Return a server that has a free place beside it."""
+        """Return one of two servers; the place of the other is free."""
         server, other = self.two_in_place()
         self.api.delete_server(other['id'])
         self._wait_until_deleted(other)
@@ -95,7 +94,7 @@ class FromNowOnTest(GuaranteedTestCase):
         lease = self.only_lease()
         self.assertEqual('host1', self.host_of(server))
         self.assertEqual({'host1': 1}, self.inventories(lease))
-        # Nova is to know nothing of it that would outlive the lease.
+        # Nova stores nothing of the place that would outlive the lease.
         self.assertEqual({'lease_params'}, self.stored(server))
         [reservation] = lease.reservations
         self.assertEqual(
@@ -201,7 +200,7 @@ class MovesTest(GuaranteedTestCase):
         self._resize_server(server, 'small')
         self._confirm_resize(server)
         self.assert_in_place(server)
-        # And back to what it was asked for with.
+        # The server can also return to the flavor that it was asked for with.
         self._resize_server(server, 'large')
         self._confirm_resize(server)
         self.assert_in_place(server)

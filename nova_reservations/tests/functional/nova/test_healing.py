@@ -42,7 +42,7 @@ class HealingTest(shared.SharedNova):
         service = self.computes[host].service_ref.uuid
         self.admin_api.put_service(service, {'status': 'disabled'})
         self.look()
-        # It reboots, which takes its time.
+        # The host reboots, which takes a while.
         self.be_silent(host, 600)
         self.look()
         self.pass_time(seconds=600)
@@ -56,7 +56,7 @@ class HealingTest(shared.SharedNova):
         self.assertEqual(host, self.host_of(server))
 
     def be_silent(self, host, seconds):
-        """Have a compute have reported so long ago for the last time."""
+        """Make the last report of a compute this many seconds old."""
         service = objects.Service.get_by_id(
             nova_context.get_admin_context(),
             self.computes[host].service_ref.id,
@@ -119,14 +119,15 @@ class HealingTest(shared.SharedNova):
                 'status': 'ACTIVE',
             },
         )
-        # Placement holds what it had there until the compute is back.
+        # Placement has the server's old allocation until the compute is back.
         self.look()
         self.start_host(failed, keep_hypervisor_state=False)
         self.look()
         self.assertEqual({failed}, self.hosts_of(self.lease()))
 
     def test_a_server_does_not_leave_a_lease_that_has_no_host(self):
-        """It would outlive the lease, on a host that nobody has leased."""
+        """The server would outlive the lease, on a host that nobody has
+        leased."""
         lease = self.lease(2)
         server = self.boot(lease)
         host = self.host_of(server)
@@ -138,7 +139,7 @@ class HealingTest(shared.SharedNova):
         self.assertEqual(host, self.host_of(server))
 
     def test_a_server_that_is_being_evacuated_is_left_alone(self):
-        """Nova itself would begin again what is under way."""
+        """Nova itself would start the evacuation a second time."""
         self.trust()
         lease = self.lease(2)
         server = self.boot(lease)

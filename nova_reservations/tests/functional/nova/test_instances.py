@@ -40,7 +40,7 @@ class InstancesTestCase(shared.SharedNova):
         flavor_id=None,
         **others,
     ) -> objects.Lease:
-        """Lease slots, and begin if it is from now on."""
+        """Lease slots, and start the lease if it begins now."""
         start = self.now + starts_in
         asked = {'amount': amount, 'affinity': affinity}
         if flavor_id is None:
@@ -69,7 +69,8 @@ class InstancesTestCase(shared.SharedNova):
         return reservation.id
 
     def update(self, lease, **asked) -> objects.Lease:
-        """Change the lease's only reservation, and have Nova follow."""
+        """Change the lease's only reservation, and let the worker change
+        Nova."""
         self.services.leases.update(
             lease.id,
             lease_requests.LeaseChanges(
@@ -87,7 +88,7 @@ class InstancesTestCase(shared.SharedNova):
         return self.why_not(flavor_id=self.id_of(lease), **asked)
 
     def inventories(self, lease) -> dict[str, int]:
-        """Return host -> slots, as placement has them."""
+        """Return host -> slots, by the inventories in placement."""
         name = objects.slot_class(self.id_of(lease))
         found = {}
         for provider in self._get_all_providers():
@@ -384,9 +385,9 @@ class TestFlavorInstance(InstancesTestCase):
             {
                 'PCPU': 2,
                 'MEMORY_MB': 1024,
-                # Swap counts as whole GiB.
+                # Swap is counted in whole GiB.
                 'DISK_GB': 10 + 5 + 2,
-                # By shape: which providers they may be of.
+                # The shape of a class tells which providers it may come from.
                 'CUSTOM_LICENCE/2~+HW_CPU_X86_VMX!CUSTOM_OLD': 2,
                 'CUSTOM_CARD/1+CUSTOM_FAST': 1,
             },

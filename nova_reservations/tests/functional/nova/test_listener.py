@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications by a message broker, beside others who listen."""
+"""Notifications from a message broker that has other listeners, too."""
 
 import os
 import pathlib
@@ -40,12 +40,13 @@ def transport(monkeypatch):
         )
     except kombu.exceptions.OperationalError as error:
         pytest.skip(f'no message broker: {error}')
-    # A queue of the broker, which others may use as well.
+    # The queue has a name of its own: others may use the broker as well.
     monkeypatch.setattr(listener, 'POOL', f'test-{uuid.uuid4()}')
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[])
     with conffixture.ConfFixture(conf):
-        # Of its own: the broker may have others' exchanges, which stay.
+        # The exchange is the test's own: exchanges of others stay on the
+        # broker.
         conf.set_override('control_exchange', f'test-{uuid.uuid4()}')
         transport = oslo_messaging.get_notification_transport(conf, url=URL)
         conf.set_override('amqp_auto_delete', True, 'oslo_messaging_rabbit')
@@ -54,7 +55,7 @@ def transport(monkeypatch):
 
 
 class Heard:
-    """The notifications that were received, and a way to wait for them."""
+    """Records notifications that were received, and can wait for them."""
 
     def __init__(self):
         self.events = []
@@ -76,7 +77,7 @@ class Heard:
 
 
 class Other:
-    """Somebody else's listener, without a pool."""
+    """A listener of another service, which uses no pool."""
 
     def __init__(self, heard):
         self._heard = heard
@@ -86,7 +87,7 @@ class Other:
 
 
 def notify(transport, exchange, topic, priority, event_type, payload):
-    """Notify as a service whose control_exchange is this."""
+    """Send a notification as a service with this control_exchange."""
     transport._send_notification(
         oslo_messaging.Target(topic=f'{topic}.{priority}', exchange=exchange),
         {},
@@ -183,7 +184,7 @@ class TestMonitorOfAnotherPackage:
 
     @pytest.fixture
     def site(self, tmp_path, monkeypatch):
-        """A folder of packages, outside of the tree."""
+        """A folder of installed packages, outside the source tree."""
         site = tmp_path / 'site'
         site.mkdir()
         project = pathlib.Path(examples.__file__).parent
@@ -191,7 +192,7 @@ class TestMonitorOfAnotherPackage:
             shutil.copy(project / name, site)
         installed.leave(project, site)
         monkeypatch.syspath_prepend(site)
-        # Who looked before remembers what there was.
+        # stevedore would use the entry points that it has read before.
         monkeypatch.setattr(
             extension.ExtensionManager, 'ENTRY_POINT_CACHE', {}
         )

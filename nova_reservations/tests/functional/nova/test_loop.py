@@ -17,7 +17,7 @@ class LoopTest(base.NovaTestCase):
         self.scheduler = self.scheduler_service.manager
 
     def work(self):
-        """The loop does it."""
+        """Do nothing: the loop does the work."""
 
     def _install(self, directory):
         super()._install(directory)
@@ -42,7 +42,7 @@ class LoopTest(base.NovaTestCase):
         self.enrol('host1')
         running = self.scheduler.nova_reservations_loop
         running._call.stop()
-        # One that is at a look has not died.
+        # A loop in the middle of a look does not count as dead.
         running._call.wait()
         running._last -= loop.SILENCE
         watchdog = dict(self.scheduler._periodic_tasks)[loop.TASK]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metric plugins in nova-compute: what it does comes out of a real socket."""
+"""Metric plugins in nova-compute; the tests read what they send from a real
+socket.
+"""
 
 from collections.abc import Callable
 import json
@@ -26,12 +28,12 @@ from nova_reservations.tests.functional.nova import base
 CONF = nova.conf.CONF
 
 MIB = 1024 * 1024
-#: Of what Nova's fake driver says that every server has.
+#: The memory that Nova's fake driver reports for each server.
 SERVER_RAM = 512 * MIB
 
 
 def threads() -> list[str]:
-    """Return those of ours."""
+    """Return the names of our threads."""
     return [
         thread.name
         for thread in threading.enumerate()
@@ -40,13 +42,14 @@ def threads() -> list[str]:
 
 
 class MetricsTestCase(base.NovaTestCase):
-    """:cvar enabled: what nova.conf names."""
+    """:cvar enabled: the plugins that nova.conf enables."""
 
     hosts = ('host1',)
     enabled: ClassVar[list[str]] = ['udp', 'threshold']
 
     def setUp(self) -> None:
-        # What the notification driver does; Nova's fixtures have their own.
+        # The notification driver would do this; Nova's fixtures replace the
+        # driver.
         conf.register_opts(CONF)
         notifier.install('compute')
         self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -71,18 +74,19 @@ class MetricsTestCase(base.NovaTestCase):
         )
 
     def receive(self, **wanted: Any) -> dict[str, Any]:
-        """Return the next measurement that is as wanted."""
+        """Return the next measurement that has these values."""
         while True:
             found: dict[str, Any] = json.loads(self.receiver.recv(65536))
             if wanted.items() <= found.items():
                 return found
 
     def wait_for(self, assertion: Callable[[], None]) -> None:
-        """Wait for what may take some rounds, on a machine that is busy."""
+        """Wait for some rounds, which take longer on a busy machine."""
         self._wait_for_assert(assertion, max_retries=60)
 
     def crossings(self) -> list[tuple[str, str]]:
-        """Return type and server of what threshold has emitted."""
+        """Return type and server of each notification of the plugin
+        threshold."""
         return [
             (each.event_type, each.payload.get('instance_id', ''))
             for each in self.notifier.notifications
@@ -100,13 +104,14 @@ class TestMeasuring(MetricsTestCase):
         assert measured['each']['vnet1']['out_packets'] == 662
         self.receive(metric='cpu', server=server['id'], percent=0.0)
         self._delete_server(server)
-        # A round may have been under way.
+        # One round may have begun before the deletion.
         self._skip_rounds(2)
         measured = self._skip_rounds(2)
         assert not [each for each in measured if 'server' in each]
 
     def _skip_rounds(self, rounds: int) -> list[dict[str, Any]]:
-        """Return what is received until the host's own was so often."""
+        """Return the measurements of this many rounds; the host's own ends a
+        round."""
         found = []
         while rounds:
             found.append(json.loads(self.receiver.recv(65536)))
@@ -140,7 +145,7 @@ class TestMeasuring(MetricsTestCase):
         reported = fake.MediumFakeDriver
         assert found['reported']['vcpus'] == reported.vcpus
         assert found['reported']['memory_mb'] == reported.memory_mb
-        # The fake hypervisor sees what it was given itself.
+        # The fake hypervisor itself counts the servers that it was given.
         assert found['reported']['vcpus_used'] == flavor['vcpus']
         self.audit()
         ram = self.receive(metric='ram', total=reported.memory_mb * MIB)
@@ -223,7 +228,7 @@ class TestThresholds(MetricsTestCase):
                 [('server.metric.exceeded', server['id'])], self.crossings()
             )
         )
-        # And a round of the other has passed as well.
+        # A round that measured the other server has passed as well.
         self.receive(metric='ram', server=other['id'])
         assert len(self.crossings()) == 1
 
@@ -236,7 +241,7 @@ class TestExample(MetricsTestCase):
     def setUp(self):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.file = directory / 'busiest'
-        # As pip leaves it behind.
+        # pip leaves such a folder behind.
         package = directory / 'example-1.0.dist-info'
         package.mkdir()
         (package / 'METADATA').write_text('Name: example\nVersion: 1.0\n')
@@ -247,7 +252,7 @@ class TestExample(MetricsTestCase):
         self.useFixture(
             fixtures.MonkeyPatch('sys.path', [*sys.path, str(directory)])
         )
-        # stevedore looks once for each process.
+        # stevedore reads entry points once per process.
         self.useFixture(
             fixtures.MonkeyPatch(
                 'stevedore.ExtensionManager.ENTRY_POINT_CACHE', {}
