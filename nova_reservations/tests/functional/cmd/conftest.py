@@ -19,13 +19,13 @@ from nova_reservations.cmd import status
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.functional.nova import conftest as on_nova
 
-# Tests in this folder share a Nova with those of the other.
+# Tests in this folder share a Nova with those of functional/nova.
 pytest_runtest_teardown = on_nova.pytest_runtest_teardown
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """:ivar exit_code: a text if it was that of an exception that exits"""
+    """:ivar exit_code: the code; or the text of a SystemExit"""
 
     exit_code: int | str | None
     out: str
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Controller:
-    """A host to type commands on; beside it a cloud in memory."""
+    """A host on which commands are typed; its cloud is in memory."""
 
     def __init__(
         self, directory: pathlib.Path, capsys: pytest.CaptureFixture[str]
@@ -60,7 +60,7 @@ class Controller:
         )
 
     def results(self) -> dict[str, tuple[int, str | None]]:
-        """Return check -> its code and what it says."""
+        """Return check -> its code and its details."""
         opts = self._opts()
         opts(['--config-file', str(self.conf_file)])
         checks = status.Checks(opts, self._build(opts))

@@ -83,7 +83,7 @@ def test_adding_a_host_again_repairs_and_describes_it(controller):
 
 @pytest.fixture
 def building(controller):
-    """The server that Nova is building in that cloud."""
+    """A server that Nova is building in the controller's cloud."""
     server = 'f0f0f0f0-0000-4000-8000-00000000000a'
     controller.cloud.build(server, 'somebody', 'building')
     return server
@@ -100,7 +100,7 @@ def test_a_host_can_be_waited_for(controller, building, monkeypatch):
     def land_elsewhere(seconds):
         controller.cloud.unbuilt.clear()
 
-    # Not in the whole process: oslo.db yields by a sleep, too.
+    # Only this module's sleep is replaced: oslo.db yields by time.sleep, too.
     clock = types.SimpleNamespace(sleep=land_elsewhere)
     monkeypatch.setattr(manage, 'time', clock)
     answer = controller.manage('host', 'add', '--wait', 'h1', 'h2')
@@ -220,7 +220,7 @@ def test_a_mistake_in_nova_conf_is_one_line(bare_controller, text, said):
 
 @pytest.fixture
 def audited(controller, monkeypatch):
-    """A controller of enrolled hosts whose audits do not take seconds."""
+    """A controller with enrolled hosts, and audits without a pause."""
     monkeypatch.setattr(manage, 'PAUSE', 0)
     controller.manage('host', 'add', 'h1', 'h2')
     return controller
@@ -446,7 +446,7 @@ def test_hosts_are_cordoned_and_maintained_by_name(controller):
 
 
 def actions(parser, *words):
-    """Yield the words of each action, and its options."""
+    """Yield the words of each action, and the action's options."""
     [below] = [
         each.choices
         for each in parser._actions
@@ -462,7 +462,7 @@ def test_each_action_has_json_for_programs():
     parser = argparse.ArgumentParser()
     manage._add_parsers(parser.add_subparsers())
     without = {words for words, has in actions(parser) if '-f' not in has}
-    # It is for a program as it is.
+    # Programs can read this output as it is.
     assert without == {('metrics',)}
 
 

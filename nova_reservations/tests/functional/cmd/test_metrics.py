@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that ``nova-reservations-manage metrics`` prints, and writes."""
+"""The page that ``nova-reservations-manage metrics`` prints or writes."""
 
 from prometheus_client import parser
 
@@ -28,7 +28,7 @@ def test_all_metrics_are_printed(controller):
     assert {name for name, *_ in found} == {
         metric.name
         for metric in service_metrics.METRICS
-        # Of which there are none.
+        # Metrics by project have no samples here.
         if 'project_id' not in metric.labels
     }
     assert found['hosts',] == 2

@@ -16,7 +16,7 @@ from nova_reservations.tests.functional.nova import shared
 
 class CommandTest(shared.SharedNova):
     def manage(self, *words: str) -> tuple[int, str]:
-        """Return the exit code, and what was printed anywhere."""
+        """Return the exit code, and all output on stdout and stderr."""
         opts = cfg.ConfigOpts()
         opts.register_cli_opt(manage.COMMAND)
         opts(list(words), default_config_files=[])
@@ -29,7 +29,7 @@ class CommandTest(shared.SharedNova):
         return exit_code, printed.getvalue()
 
     def findings(self) -> dict[str, str]:
-        """Return check -> what it says, of those that are not green."""
+        """Return check -> its details, for checks that do not succeed."""
         checks = status.Checks(base.CONF, self.services)
         results = {
             name: check(checks) for name, check in checks._upgrade_checks

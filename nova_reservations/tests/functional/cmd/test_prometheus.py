@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus reads our metrics, and answers our alerts and our dashboard.
+"""Prometheus reads our metrics, and evaluates our alerts and our dashboard.
 
-Skipped where there is none: tools/prometheus installs Debian's, if it may.
+The tests are skipped if there is no Prometheus: tools/prometheus installs
+Debian's, if it may.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from nova_reservations.engine import service_metrics
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 
-# One process starts it, for all of them.
+# One process starts Prometheus for all of these tests.
 pytestmark = pytest.mark.xdist_group('prometheus')
 
 ETC = pathlib.Path(__file__).parents[4] / 'etc'
@@ -39,7 +40,7 @@ TESTS = ETC / 'prometheus' / 'nova-reservations-tests.yml'
 DASHBOARD = ETC / 'grafana' / 'nova-reservations.json'
 
 PATIENCE = 30
-"""Seconds, on a machine that has much to do."""
+"""Seconds; a busy machine needs many."""
 
 CONFIG = """
 global: {{scrape_interval: 200ms, evaluation_interval: 200ms}}
@@ -50,7 +51,7 @@ scrape_configs:
 """
 
 VARIABLES = {'$project': '.+', '$__range': '1h'}
-"""The variables of the dashboard, as Grafana would put them in."""
+"""The dashboard's variables, and values that Grafana would put in."""
 
 
 def program(name: str) -> str:
@@ -74,7 +75,7 @@ def promtool(*words: str, **more: Any) -> str:
 
 @pytest.fixture(scope='module')
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The metrics of a region in which there is something of everything."""
+    """The metrics page of a region in which each metric has a sample."""
     factory = regions.Factory(tmp_path_factory.mktemp('region'))
     region = factory('one', 'two', 'three')
     region.active_lease(project='lessee')
@@ -87,7 +88,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         session.execute(sa.insert(models.Usage).values(**_usage(region)))
     readings = region.services.metrics.read()
     factory.close()
-    # None is without a sample.
+    # Each metric has a sample.
     assert readings.keys() == {
         metric.name for metric in service_metrics.METRICS
     }
@@ -113,7 +114,7 @@ def _usage(region: regions.Region) -> dict[str, Any]:
 
 
 class Handler(server.BaseHTTPRequestHandler):
-    """A node_exporter that has our file, and nothing else."""
+    """Serves our page as a node_exporter would, and nothing else."""
 
     def __init__(self, text: str, *args: Any) -> None:
         self._text = text
@@ -150,7 +151,7 @@ class Prometheus:
                 if until():
                     return
             except (requests.ConnectionError, AssertionError):
-                # It has just begun, and says so.
+                # Prometheus has just started, and is not ready.
                 pass
             threading.Event().wait(0.1)
         pytest.fail('Prometheus is not ready')
@@ -202,7 +203,7 @@ def dashboard() -> Any:
 
 
 def queries() -> list[str]:
-    """Return the queries of all panels, without their variables."""
+    """Return the queries of all panels, with values for the variables."""
     found = []
     for panel in dashboard()['panels']:
         for target in panel['targets']:

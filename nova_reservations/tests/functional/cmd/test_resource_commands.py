@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands for resources of a type of another package, and those that the
-documentation has, as they are printed."""
+"""Commands for resources of a type from another package, and the commands that
+the documentation prints."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ TYPE = 'example:licence'
 
 
 def printed(page):
-    """Yield the commands of a page, in words."""
+    """Yield the words of each command that a page prints."""
     text = re.sub(r'\\\n *', '', page.read_text())
     for line in text.splitlines():
         _, found, words = line.partition('    nova-reservations-manage ')
@@ -38,7 +38,7 @@ def printed(page):
 
 @pytest.fixture
 def typed(controller, tmp_path, monkeypatch):
-    """Type commands where the package of the guide is installed."""
+    """A controller on which the guide's package is installed."""
     site = tmp_path / 'site'
     site.mkdir()
     project = pathlib.Path(examples.__file__).parent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands as they are installed, in processes of their own."""
+"""The installed commands, each in a process of its own."""
 
 import pathlib
 import subprocess
@@ -46,7 +46,7 @@ def test_a_fresh_controller_is_set_up_and_looked_at(tmp_path):
     assert listed.returncode == 0
     assert not listed.stderr
     assert '| Host |' in listed.stdout
-    # Nova's own tables are not there.
+    # Nova's own tables do not exist.
     added = typed(*manage, 'host', 'add', 'h1')
     assert added.returncode == 1
     assert "h1: Nova's database can not be reached" in added.stderr

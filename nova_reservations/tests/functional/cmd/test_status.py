@@ -305,7 +305,7 @@ def test_a_price_of_what_nobody_can_lease_is_named(controller):
     assert 'of physical:hosts' in said
     assert 'is physical:host meant?' in said
     assert 'is MEMORY_MB meant?' in said
-    # No pool has it yet.
+    # No pool with VOLUME_GB is enrolled yet.
     assert 'of VOLUME_GB' in said
     assert len(said.splitlines()) == 3
     controller.cloud.volumes.pools[pools.FAST] = fake_volumes.pool(pools.FAST)
@@ -327,7 +327,7 @@ def test_a_limit_of_what_nobody_can_lease_is_named(controller):
         )
     code, said = controller.results()['nova.conf: reservations']
     assert code == WARNING
-    # No pool has it yet.
+    # No pool with VOLUME_GB is enrolled yet.
     assert 'virtual:volume/VOLUME_GB, and no virtual:volume that' in said
     assert 'virtual:volumes is no type that can be leased' in said
     assert 'is virtual:volume meant?' in said

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens of projects, and the check of the role that gives them, with a
-keystone that knows in which projects the user has a role."""
+keystone that knows the user's roles."""
 
 from collections.abc import Iterator
 import json
@@ -24,9 +24,9 @@ OWN, LESSEE, STRANGER = 'own', 'lessee', 'stranger'
 
 
 class Keystone:
-    """:ivar roles: the projects in which the user has one.
-    :ivar inherited: whether it has one that projects inherit.
-    :ivar is_broken: it answers with 500.
+    """:ivar roles: the projects in which the user has a role.
+    :ivar inherited: whether the user has a role that projects inherit.
+    :ivar is_broken: whether keystone answers with 500.
     """
 
     def __init__(self) -> None:

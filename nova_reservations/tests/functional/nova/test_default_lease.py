@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that ask for no lease, and have one by default, on a Nova."""
+"""Servers that ask for no lease get one by default, on a Nova."""
 
 import datetime
 

@@ -14,8 +14,8 @@ from nova_reservations.tests.functional.nova import shared
 
 
 def past_the_scheduler(host):
-    """Return microversion and body of each way to move a server to a host of
-    which Nova does not ask its scheduler."""
+    """Return microversion and body of each move to a host for which Nova does
+    not ask its scheduler."""
     old = {'block_migration': False, 'disk_over_commit': False}
     forced = {'host': host, 'block_migration': 'auto', 'force': True}
     return [
@@ -120,7 +120,8 @@ class MoveTest(shared.SharedNova):
         server = self.boot(lease)
         [other] = self.hosts_of(lease) - {self.host_of(server)}
         ordinary = self.boot()
-        # Evacuations are of hosts that are down only; that is asked later.
+        # Nova refuses to evacuate from a host that is up, but only after our
+        # check.
         for moved, target in ((server, 'host3'), (ordinary, other)):
             for microversion, body in past_the_scheduler(target):
                 self.admin_api.microversion = microversion
@@ -185,7 +186,8 @@ class MoveTest(shared.SharedNova):
     def test_a_server_that_outlives_its_lease_moves_as_an_ordinary_one(self):
         lease = self.lease(2)
         server = self.boot(lease)
-        # Off its host, it is not among those that go with the lease.
+        # A shelved server is on no host of the lease, and stays when the lease
+        # ends.
         self._shelve_server(server)
         self.end_completely(lease)
         self._unshelve_server(server)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations of what is below hosts' providers, on Nova's own fixtures for
-virtual GPUs and for PCI devices in placement."""
+"""Reservations of providers below hosts, with Nova's own fixtures for virtual
+GPUs and for PCI devices in placement."""
 
 import json
 
@@ -18,7 +18,7 @@ CONF = nova.conf.CONF
 
 
 class NestedTestCase(base.WithLeases):
-    # Nova's test case starts them, with what is in them.
+    # Nova's test case starts the hosts, with their devices.
     hosts = ()
 
     def _install(self, directory) -> None:
@@ -62,15 +62,15 @@ class NestedTestCase(base.WithLeases):
         return self.why_not(flavor_id=lease.reservations[0].id, **asked)
 
     def check_last_two(self, flavor_id: str, resource_class: str) -> None:
-        """See that two projects get one each of the two that there are, and
-        nobody else any."""
+        """Check that two projects get one each of two units, and nobody else
+        gets any."""
         mine = self.slots(1, flavor_id)
         theirs = self.slots(1, flavor_id, base.OTHERS)
         self.assertRaises(
             exception.NotEnoughResources, self.slots, 1, flavor_id
         )
         first = self.boot_in(mine)
-        # There is one more, which is promised to others.
+        # One unit is left, which is promised to the other project.
         self.assertIn('No valid host', self.refused_in(mine))
         self.assertIn('No valid host', self.why_not(flavor_id=flavor_id))
         self.assertIn(
@@ -90,7 +90,8 @@ class NestedTestCase(base.WithLeases):
         self.end_completely(mine)
 
     def check_whole(self, flavor_id: str) -> None:
-        """See that a host is leased as a whole, and is found empty."""
+        """Check that a host is leased as a whole, and is empty after the
+        end."""
         lease = self.lease()
         self.boot(lease, flavor_id=flavor_id)
         self.end_completely(lease)
@@ -104,7 +105,7 @@ class TestVirtualGpus(NestedTestCase, test_vgpu.VGPUTestBase):
             enabled_mdev_types=fakelibvirt.NVIDIA_11_VGPU_TYPE,
             group='devices',
         )
-        # Two GPUs, of 16 virtual ones each.
+        # There are two GPUs with 16 virtual ones each.
         self.start_compute_with_vgpu('host1')
         [self.host] = self.enrol('host1')
 
@@ -156,7 +157,7 @@ class TestPciDevices(NestedTestCase, libvirt_base.ServersTestBase):
 
     def setUp(self) -> None:
         super().setUp()
-        # Not what this machine has.
+        # The devices of this machine do not count.
         for name, answer in (
             ('is_physical_function', False),
             ('get_function_by_ifname', (None, False)),
@@ -178,7 +179,7 @@ class TestPciDevices(NestedTestCase, libvirt_base.ServersTestBase):
         flavor_id = self.flavor(**{'pci_passthrough:alias': 'a-device:1'})
         name = 'CUSTOM_PCI_{vendor_id}_{product_id}'.format_map(DEVICE)
         self.check_last_two(flavor_id, name)
-        # What servers take is no change of what there is.
+        # Allocations of servers do not change the facts of the host.
         self.assertEqual(0, self.services.hosts.refresh(self.now))
 
     def test_devices_that_placement_does_not_count_are_refused(self) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole hosts that are open, on a whole Nova: servers of the project use them
-without asking for it.
-
-Decision 0048: doc/source/decisions/0048-open-hosts
+"""Whole hosts that are open, on a whole Nova. Servers of the project use these
+hosts without a hint. Decision 0048: doc/source/decisions/0048-open-hosts
 """
 
 import datetime
@@ -31,15 +29,16 @@ class OpenHostsTestCase(test_open_reservations.OpenTestCase):
         )
 
     def big(self) -> str:
-        """Return a flavor of which a host has room for one server."""
+        """Create a flavor of which a host has room for one server; return its
+        id."""
         self._create_flavor(
             id='big', vcpu=1, memory_mb=5000, disk=1, ephemeral=0, swap=0
         )
         return 'big'
 
     def before_the_claim(self, act):
-        """Act once, when a request that is sent to a reservation has passed
-        all filters."""
+        """Call act once, when a request that is sent to a reservation has
+        passed all filters."""
         passed = host_manager.HostManager.get_filtered_hosts
         done = []
 
@@ -226,8 +225,8 @@ class TestMoves(OpenHostsTestCase):
         self.assertEqual({other['id']}, self.using(lease))
 
     def using(self, lease):
-        """Return the servers that use the lease by the record, after a look
-        at where they are."""
+        """Look where servers are, and return those that use the lease by the
+        record."""
         deleted_servers.DeletedServers(
             self.services.database, self.services.hosts.cloud
         ).look(self.services.database.now())

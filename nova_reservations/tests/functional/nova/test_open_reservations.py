@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that are open, on a whole Nova: servers of the project use
-them without asking for it."""
+"""Reservations that are open, on a whole Nova. Servers of the project use them
+without a hint."""
 
 import datetime
 from unittest import mock
@@ -25,13 +25,14 @@ class OpenTestCase(test_instances.InstancesTestCase):
         return self.slots(amount, consume='open', **asked)
 
     def used(self, lease) -> list[str]:
-        """Return the servers in the lease's slots, as it is shown."""
+        """Return the servers in the lease's slots, as the API shows them."""
         return self.services.lease_lists.usage(lease, lease.reservations[0])[
             'servers'
         ]
 
     def slots_of(self, server) -> dict[str, int]:
-        """Return resource class -> units, of all slots that it holds."""
+        """Return resource class -> units of all slots that the server
+        holds."""
         found = self.placement.get(f'/allocations/{server["id"]}').body
         return {
             name: units
@@ -41,7 +42,8 @@ class OpenTestCase(test_instances.InstancesTestCase):
         }
 
     def stored(self, server) -> set[str]:
-        """Return the extra specs that Nova has stored of the server."""
+        """Return the names of the extra specs that Nova has stored for the
+        server."""
         context = nova_context.get_admin_context()
         spec = nova_objects.RequestSpec.get_by_instance_uuid(
             context, server['id']
@@ -220,7 +222,7 @@ class TestOpen(OpenTestCase):
                 )
             )
         server = self._wait_for_server_parameter(
-            # It is built twice.
+            # The server is built twice, as one host fails.
             self.post(),
             {'status': 'ACTIVE'},
             max_retries=100,
@@ -338,7 +340,8 @@ class TestMoves(OpenTestCase):
         self._confirm_resize(server)
         self.assertIn(self.host_of(server), OUTSIDE)
         self.assertEqual([], self.used(lease))
-        # As one that has left the flavor of its reservation.
+        # It still leaves with the lease, as any server does that has left
+        # its reservation's flavor.
         self.end_completely(lease)
         self._wait_until_deleted(server)
 

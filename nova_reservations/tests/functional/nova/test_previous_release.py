@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Nova that is configured as for the release before starts, and leases."""
+"""A Nova with the configuration of our previous release starts, and leases."""
 
 import configparser
 import datetime
@@ -16,10 +16,10 @@ from nova_reservations.tests.functional.nova import base
 CONF = nova.conf.CONF
 FILES = pathlib.Path(previous_release.__file__).parent
 
-# They are of this test, not of an installation: see base.
+# The test sets these options itself: see base.
 KEPT = frozenset({'connection', 'enable_engine', 'enable_polling_monitor'})
 
-# Nova's fixtures have a driver of their own in its place.
+# Nova's fixtures replace the notification drivers.
 _DRIVERS = 'oslo_messaging_notifications'
 
 
@@ -27,7 +27,7 @@ def read(path: pathlib.Path) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(
         default_section='none', interpolation=None, strict=False
     )
-    # PasteDeploy tells upper case from lower case.
+    # PasteDeploy distinguishes upper from lower case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(path)
     return parser
@@ -47,7 +47,7 @@ class PreviousReleaseTest(base.NovaTestCase):
         self.flags(api_paste_config=str(file), group='wsgi')
 
     def _configure(self) -> None:
-        """Have each option that their nova.conf names, as it is there."""
+        """Set each option that the old nova.conf names to its value there."""
         theirs = cfg.ConfigOpts()
         scheduler.register_opts(theirs)
         conf.register_opts(theirs)

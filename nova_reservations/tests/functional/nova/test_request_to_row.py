@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One POST of a lease and one start walk the modules that the page lists."""
+"""A POST of a lease, and a start, use only the modules that the page lists."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ DATA = re.compile(
     r'(objects|exception|policies|ports|conf|api\.schemas|db\.models|db\.api'
     r'|cloud\.outbox|cloud\.notifier)(\.|$)'
 )
-"""Modules that hold data, options or the session, which all others use; and
-those of the thread that sends notifications, meanwhile or later."""
+"""Modules that all others use, as they hold data, options or the session; and
+modules of the thread that sends notifications, at any time."""
 
 
 class Walk:
-    """The modules that are entered while something is done.
+    """The modules of which code is called while something is done.
 
-    :ivar path: those on the stack when a row is written, or when ``cloud``
+    :ivar path: modules on the stack when a row is written, or when ``cloud``
         calls Nova.
-    :ivar entered: all of them.
+    :ivar entered: all modules.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,8 @@ class Walk:
 
 
 def _module(frame: types.FrameType) -> str | None:
-    """Return the name below the package, None for what does not count."""
+    """Return the module's name below our package; None for modules that do not
+    count."""
     name = frame.f_globals.get('__name__', '')
     if not name.startswith(PACKAGE) or name.startswith(NOT_OURS):
         return None
@@ -97,7 +98,7 @@ def _module(frame: types.FrameType) -> str | None:
 
 
 def _listed(section: str, kind: str) -> set[str]:
-    """Return the modules that the page lists, by the names of a walk."""
+    """Return the modules that the page lists, by their names in a walk."""
     rest = PAGE.read_text().partition(f'\n{section}\n==')[2]
     rows = rest.partition(f'{kind}:\n\n')[2].partition('\n\n')[0]
     return {
@@ -112,7 +113,8 @@ class RequestToRowTest(base.NovaTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.enrol(*self.hosts)
-        # Periodic tasks that are due have nothing to do with the lease.
+        # Due periodic tasks run now, as they have nothing to do with the
+        # lease.
         self.work()
 
     def walk(self, do: Callable[[], Any]) -> Walk:
@@ -147,7 +149,7 @@ class RequestToRowTest(base.NovaTestCase):
 
     def test_a_start_of_a_lease(self) -> None:
         self.post_lease()
-        # Threads are traced from their start.
+        # A new worker has new threads, which are traced from their start.
         self.worker = bootstrap.build_worker(CONF, self.services)
         self.addCleanup(self.worker.stop)
         walk = self.walk(self.work)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both halves of resource plugins together, on a real Nova."""
+"""Both halves of resource plugins, on computes and in nova-scheduler, on a
+real Nova.
+"""
 
 import pathlib
 import sys
@@ -20,7 +22,7 @@ class BothHalvesTestCase(
     test_consumers.ConsumersTestCase, tracking.TrackingTestCase
 ):
     def used(self, plugin):
-        """Return host -> what is used of it."""
+        """Return host -> how much the plugin counts as used."""
         return {
             host: self.figures(self.node(host), plugin)['used']
             for host in self.hosts
@@ -28,7 +30,7 @@ class BothHalvesTestCase(
 
 
 class ComputeUnitsTest(BothHalvesTestCase):
-    """Hosts of 8, 4 and 3 units, all with more CPUs than anybody needs."""
+    """Hosts of 8, 4 and 3 units, which all have enough CPUs for any test."""
 
     compute_resources = consumers = ('cu',)
     hosts = ('host1', 'host2', 'host3')
@@ -70,7 +72,7 @@ class ComputeUnitsTest(BothHalvesTestCase):
         self.assertEqual({0}, set(self.used('cu').values()))
 
     def test_a_host_that_filled_up_meanwhile_sends_it_to_the_next(self):
-        # Nobody has told this scheduler of what others do.
+        # Without this call, claims look like those of another scheduler.
         self.enterContext(mock.patch.object(host_states._consumers, 'consume'))
         self.post(count=3, name='three', flavor_id=self.flavor(cu='3'))
         self.assertEqual({'host1': 2, 'host2': 1}, self.where('three'))
@@ -97,7 +99,7 @@ class PowerTest(BothHalvesTestCase):
         self.useFixture(
             fixtures.MonkeyPatch('sys.path', [*sys.path, str(site)])
         )
-        # Who looked before remembers what there was.
+        # stevedore would use the entry points that it has read before.
         self.enterContext(
             mock.patch.dict(
                 extension.ExtensionManager.ENTRY_POINT_CACHE, clear=True
@@ -119,7 +121,7 @@ class PowerTest(BothHalvesTestCase):
         self.post(count=3, name='three', flavor_id=self.flavor(power='50'))
         self.assertEqual({1, 2}, set(self.where('three').values()))
         self.assertEqual([50, 100], sorted(self.used('power').values()))
-        # One that names no watts draws 5 for its CPU.
+        # A server that asks for no watts draws 5 for its CPU.
         self.boot(flavor_id=self.flavor())
         self.assertEqual([55, 100], sorted(self.used('power').values()))
         self.assertIn(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers are saved, suspended and brought back by workers that may die."""
+"""Workers that may die save, suspend and bring back servers."""
 
 import fixtures
 from nova import context
@@ -38,7 +38,8 @@ class ServerActionsTest(shared.SharedNova):
         return [found[one] for one in ids if one in found]
 
     def _until_done(self, verb, *servers, attempt=0):
-        """Ask for it until nothing waits; return what has failed."""
+        """Ask until no server waits any more; return the servers that have
+        failed."""
 
         def is_done():
             self.outcome = verb(
@@ -58,13 +59,13 @@ class ServerActionsTest(shared.SharedNova):
         return (outcome.waiting | outcome.failed).get(server['id'])
 
     def _killed_at(self, name, verb, server, attempt=0):
-        """Have the worker die at its call of this."""
+        """Have the worker die when it calls the named function."""
         with fixtures.MonkeyPatch(name, _kill):
             self.assertRaises(Killed, self._once, verb, server, attempt)
 
     def _shelve(self, server):
         self.api.post_server_action(server['id'], {'shelve': None})
-        # Nova forgets its host a moment later.
+        # Nova clears the server's host a moment after the status.
         return self._wait_for_server_parameter(
             server,
             {'status': 'SHELVED_OFFLOADED', 'OS-EXT-SRV-ATTR:host': None},
@@ -96,7 +97,7 @@ class ServerActionsTest(shared.SharedNova):
         mapping = objects.InstanceMapping.get_by_instance_uuid(
             self._admin(), servers[1]['id']
         )
-        # A deletion that was asked for, and failed.
+        # The server's deletion was requested, and failed.
         mapping.queued_for_delete = True
         mapping.save()
         self.assertEqual(
@@ -116,7 +117,7 @@ class ServerActionsTest(shared.SharedNova):
         self.assertEqual(
             {}, self._until_done(self.cloud.servers.save_servers, *servers)
         )
-        # Another attempt finds it as well.
+        # Another attempt finds the same image.
         self.assertEqual(
             {},
             self._until_done(
@@ -278,7 +279,7 @@ class ServerActionsTest(shared.SharedNova):
             self._wait_for_state_change(server, 'ACTIVE')
 
     def test_what_is_under_way_is_not_taken_for_lost(self):
-        """However long it takes, and whoever asks."""
+        """This holds for as long as the action takes, and for each attempt."""
         server = self._shelve(self.boot())
         self.useFixture(
             fixtures.MonkeyPatch(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes that really stop, under servers with a lease of their own."""
+"""Computes that really stop, with servers that have a lease of their own."""
 
 from nova_reservations.db import server_failures
 from nova_reservations.db import tasks
@@ -16,7 +16,7 @@ class ServerFailuresTestCase(test_server_leases.ServerLeaseTestCase):
     def setUp(self):
         super().setUp()
         self.trust()
-        # One of the three is no place for it.
+        # host3 is in the pool, and therefore no place for the server.
         self.enrol('host3')
         self.server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         self.mine = self.until('ACTIVE')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are made with their own lease, by a whole Nova."""
+"""Servers that are created with a lease of their own, by a whole Nova."""
 
 import datetime
 import json
@@ -26,7 +26,7 @@ UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 
 
 class Killed(BaseException):
-    """nova-api is killed: nothing handles it."""
+    """nova-api is killed: no handler catches this."""
 
 
 class ServerLeaseTestCase(shared.SharedNova):
@@ -56,7 +56,7 @@ class ServerLeaseTestCase(shared.SharedNova):
         }
 
     def carry(self, key: str = HINTS, **server: Any) -> dict[str, Any]:
-        """Ask Nova for a server with a lease of an hour."""
+        """Ask Nova for a server with an hour's lease of its own."""
         return self.api.post_server(self.body(key, **server))
 
     def only_lease(self) -> objects.Lease:
@@ -134,7 +134,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
             with self._microversion(version):
                 body = self.body()
                 if version == '2.1':
-                    # Before there was "none".
+                    # This microversion does not know "none" yet.
                     del body['server']['networks']
                 server = self.api.post_server(body)
             self._wait_for_state_change(server, 'ACTIVE')
@@ -194,7 +194,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
 
 
 class RefusedTest(ServerLeaseTestCase):
-    """Nova says no, or nothing."""
+    """Nova refuses the request, or does not answer it."""
 
     def _assert_nothing_is_left(self) -> None:
         self.assertEqual([], self.leases())
@@ -270,7 +270,7 @@ class RefusedTest(ServerLeaseTestCase):
         self.until('ERROR')
 
     def test_who_comes_too_late_gets_no_server(self):
-        """The request stands still for longer than anybody waits."""
+        """The request is stopped for longer than its lease waits."""
         original = compute_api.API._provision_instances
 
         def slow(api: Any, *args: Any, **kwargs: Any) -> Any:

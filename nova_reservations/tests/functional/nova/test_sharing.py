@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that are shared, on a whole Nova: servers of other projects
-land by name, and leave at the end."""
+"""Reservations that are shared, on a whole Nova. Servers of other projects
+enter by the reservation's id, and leave at the end."""
 
 import datetime
 
@@ -44,12 +44,13 @@ class SharingTest(test_instances.InstancesTestCase):
         named = self.boot(lease, **theirs)
         own = self.boot(lease)
         self.assertEqual('host1', self.host_of(named))
-        # Who does not name it is not drawn in.
+        # A server of another project that gives no hint does not use the
+        # reservation.
         unnamed = self.boot(**theirs)
         self.assertNotEqual('host1', self.host_of(unnamed))
         self.unshare(lease)
         self.assertEqual(404, self.status_of_theirs(lease))
-        # What is there stays, also when it is moved.
+        # Servers that are there stay after the end of the share.
         self.assertEqual('host1', self.host_of(named))
         self.end(lease)
         for server in named, own:
@@ -65,14 +66,14 @@ class SharingTest(test_instances.InstancesTestCase):
         self.others_api.api_get(flavor, **refused)
         self.share(lease)
         self.others_api.api_get(flavor, check_response_status=[200])
-        # It is open to servers of its own project alone.
+        # The reservation is open only to servers of its own project.
         self.assertNotEqual('host1', self.host_of(self.boot(**theirs)))
         server = self.boot_in(lease, **theirs)
         self.assertEqual('host1', self.host_of(server))
         usage = self.services.lease_lists.usage(lease, lease.reservations[0])
         self.assertEqual({'used': 1, 'servers': []}, usage)
         self.boot()
-        # Theirs has taken the other.
+        # The other project's server has taken the other slot.
         self.assertNotEqual('host1', self.host_of(self.boot()))
         self.unshare(lease)
         self.others_api.api_get(flavor, **refused)
@@ -96,13 +97,13 @@ class SharingTest(test_instances.InstancesTestCase):
         self.boot_in(lease)
         self.boot()
         asked.clear()
-        # That its own servers have all of them is known from one.
+        # One question tells that the project's own servers use all open slots.
         self.assertNotEqual('host1', self.host_of(self.boot()))
         self.assertEqual(1, len(asked))
 
     def questions_about_slots(self) -> list[str]:
-        """Return a list that gets each URL by which placement is asked how
-        many slots are free, before a request is sent to any."""
+        """Return a list that collects the URLs by which placement is asked for
+        free slots, before a request is sent to a reservation."""
         asked: list[str] = []
         request = placement.request
 

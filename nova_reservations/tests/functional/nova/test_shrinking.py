@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that an active lease gives back, as Nova and placement have them."""
+"""An active lease gives hosts back; the tests look into Nova and placement."""
 
 from nova_reservations.engine import lease_requests
 from nova_reservations.tests.functional.nova import shared
@@ -45,7 +45,7 @@ class ShrinkingTest(shared.SharedNova):
     def test_a_server_that_came_keeps_its_host(self):
         self.enrol('host1', 'host2')
         lease = self.lease(2)
-        # What was let in while Nova was asked.
+        # A server is let in while Nova is asked for unused hosts.
         unused = self.services.leases.types['physical:host'].unused
         came = []
 

@@ -10,7 +10,7 @@ class SlotHealingTestCase(test_instances.InstancesTestCase):
     hosts = HOSTS
 
     def restart_host(self, host) -> None:
-        """Have a host that failed be back."""
+        """Start the failed host again."""
         self.computes[host] = self.restart_compute_service(
             self.computes[host], keep_hypervisor_state=False
         )
@@ -19,7 +19,7 @@ class SlotHealingTestCase(test_instances.InstancesTestCase):
         )
 
     def assert_in_nova(self, lease, slots) -> None:
-        """The slots of the lease are exactly these, in all that Nova has."""
+        """Check that the lease has exactly these slots, everywhere in Nova."""
         key = self.id_of(lease)
         self.assertEqual(slots, self.inventories(lease))
         self.assertEqual(set(slots), self.hosts_of(lease))
@@ -72,7 +72,7 @@ class TestSlotHealing(SlotHealingTestCase):
             server, {'OS-EXT-SRV-ATTR:host': other, 'status': 'ACTIVE'}
         )
         self.assertEqual({other}, self.hosts_of(lease))
-        # Placement holds what it had there until the compute is back.
+        # Placement has the server's old allocation until the compute is back.
         self.look()
         self.assertEqual({failed: 1, other: 1}, self.inventories(lease))
         self.restart_host(failed)

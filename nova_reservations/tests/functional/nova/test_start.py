@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes with which nova-scheduler does not start."""
+"""Mistakes that keep nova-scheduler from starting."""
 
 import importlib
 
@@ -16,7 +16,7 @@ class StartTest(base.NovaTestCase):
 
     def setUp(self):
         super().setUp()
-        # Nova has imported it, being configured to.
+        # Nova's configuration has it import this module.
         self.host_filter = importlib.import_module(
             'nova_reservations.scheduler.host_filter'
         )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource plugins change claims, inventories and what the scheduler does."""
+"""Resource plugins change claims, inventories and the decisions of the
+scheduler.
+"""
 
 from typing import ClassVar
 from unittest import mock
@@ -89,7 +91,7 @@ class PromiseTest(TrackingTestCase):
         target = self.host_of(third)
         self._delete_server(third)
         self._live_migrate(one, host=target)
-        # Nova counts it on the target with the next audit only.
+        # Nova counts the server on its target only from the next audit on.
         self.assertEqual(0, self.used(target))
         self._live_migrate(other, 'error', host=target)
         self._run_periodics()
@@ -150,7 +152,7 @@ class InventoryTest(TrackingTestCase):
 
 
 class Broken(resources.Quantity):
-    """Raises wherever it is told to."""
+    """A plugin that raises where the test wants."""
 
     resource_classes = frozenset({'CUSTOM_BROKEN'})
     where: ClassVar[str] = ''
@@ -168,7 +170,7 @@ class Broken(resources.Quantity):
 
 
 class BrokenPluginTest(TrackingTestCase):
-    """A server lives on a Nova with a plugin that raises."""
+    """Follows a server through its life with a plugin that raises."""
 
     compute_resources = ('cu', 'nowhere', 'broken')
 
@@ -205,7 +207,7 @@ class BrokenPluginTest(TrackingTestCase):
             told = self.plugins(host)
             self.assertEqual(1, told.running['cu'])
             self.assertIn('no installed package', told.off['nowhere'])
-            # Without servers nothing is added or tested.
+            # Without servers these methods are not called.
             if where not in ('add_instance', 'test'):
                 self.assertIn('it failed', told.off['broken'])
 
@@ -260,7 +262,7 @@ class AuditTest(TrackingTestCase):
         self._run_periodics()
         [(node, reported, claimed)] = heard
         self.assertEqual('host1', node)
-        # The fake hypervisor and Nova count the same server.
+        # The fake hypervisor and Nova both count this server.
         self.assertEqual(
             (1, 1), (reported['vcpus_used'], claimed['vcpus_used'])
         )
@@ -269,12 +271,12 @@ class AuditTest(TrackingTestCase):
 
 class TakenAwayTest(TrackingTestCase):
     def test_a_class_that_servers_hold_must_not_go(self):
-        """The case that the page for operators warns of."""
+        """The administrators' page warns of this case."""
         flavor = self.flavor(resources__CUSTOM_CU=60)
         server = self.boot(flavor_id=flavor)
         host = self.host_of(server)
         self.flags(compute_resources=['vcpu'])
-        # The driver of the old process is the new one's, in this test.
+        # In this test the new process gets the driver of the old one.
         del self.computes[host].driver.update_provider_tree
         self.assertRaises(
             nova_exception.PlacementPciException,

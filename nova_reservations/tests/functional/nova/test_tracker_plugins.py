@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The books of plugins equal Nova's own after each step of a server's life.
+"""The figures of plugins equal Nova's own after each step of a server's life.
 
-Also where Nova's own are, for a moment, not what one would expect: what is
-looked at is what Nova's database has, which is what schedulers read.
+This also holds while Nova's own figures are not as one would expect. The tests
+compare the rows of Nova's database, which schedulers read.
 """
 
 import contextlib
@@ -37,8 +37,8 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         self.takes = {self.small: (1, 512, 10), self.large: (2, 1024, 25)}
 
     def shown(self, host):
-        """Return vcpus, memory and units; vcpus and memory in the books of
-        the plugins, which are Nova's own."""
+        """Return vcpus, memory and units that are used. Check that the
+        plugins' vcpus and memory are the same as Nova's own."""
         node = self.node(host)
         vcpus, memory, units = (
             self.figures(node, plugin)['used']
@@ -50,7 +50,7 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         return vcpus, memory - 512, units
 
     def assert_held(self, **flavors):
-        """:param flavors: host -> the flavors that it holds"""
+        """:param flavors: host -> flavors of its servers"""
 
         def are_held():
             for host, held in flavors.items():
@@ -67,7 +67,8 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         self._run_periodics()
 
     def assert_settled(self, **flavors):
-        """Hold it now, and after an audit has counted everything anew."""
+        """Check the figures now, and after an audit has counted everything
+        again."""
         self.assert_held(**flavors)
         self.audit()
         self.assert_held(**flavors)
@@ -141,7 +142,7 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         self._confirm_resize(server)
         self.assert_settled(host1=[], host2=[self.small])
         self._live_migrate(server)
-        # Nova's own figures follow with the next audit.
+        # Nova's own figures change only with the next audit.
         for host in self.hosts:
             self.shown(host)
         self.audit()
@@ -160,7 +161,7 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         server = self.boot_on('host1', self.small)
         self._shelve_server(server)
         self.assert_settled(host1=[], host2=[])
-        # To another host.
+        # The server goes to another host.
         self.api_fixture.admin_api.put_service(
             self.computes['host1'].service_ref.uuid, {'status': 'disabled'}
         )
@@ -173,7 +174,7 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
         self.stop_host('host1')
         self._evacuate_server(server, expected_host='host2')
         self.assert_held(host2=[self.large])
-        # It deletes what was evacuated from it.
+        # The host deletes the server that was evacuated from it.
         self.computes['host1'] = self.restart_compute_service(source)
         self.assert_settled(host1=[], host2=[self.large])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease is used if Nova's scheduler has let a server in."""
+"""A lease counts as used once nova-scheduler has let a server in."""
 
 import dataclasses
 import datetime
@@ -36,7 +36,7 @@ class UnusedLeasesTest(shared.SharedNova):
         self._wait_until_deleted(deleted)
         self.now += TIMEOUT
         self._look()
-        # What is let in before has its time to be seen.
+        # The end waits until servers that were let in before it can be seen.
         self.pass_time(seconds=10)
         self.work()
         self.assertEqual(

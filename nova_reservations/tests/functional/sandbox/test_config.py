@@ -72,7 +72,7 @@ def layout_of_cells(tmp_path):
 
 
 def of(layout, daemon):
-    """Return the nova.conf of a program as it reads it."""
+    """Return the nova.conf that a program reads."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.read(layout.etc / config.conf_of(layout, daemon))
     return parser

@@ -27,7 +27,7 @@ class Echo(server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def echo():
-    """The port of a server that answers with what it is sent."""
+    """The port of a server that answers with what it has received."""
     with server.ThreadingHTTPServer(('127.0.0.1', 0), Echo) as running:
         running.daemon_threads = True
         threading.Thread(target=running.serve_forever, daemon=True).start()
