@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A type of resource for tests that expands into hosts, slots and addresses.
 
-Its servers are made, one after the other, in its slots.
+The servers of a cluster are created in its slots, one after the other.
 """
 
 from typing import ClassVar
@@ -22,7 +22,7 @@ SLOTS = 'virtual:instance'
 
 
 class Cluster(complex_types.Complex):
-    """:cvar sizes: of its params."""
+    """:cvar sizes: names of its params."""
 
     sizes: ClassVar = ('machines', 'nodes', 'addresses')
     schema: ClassVar = {
@@ -89,7 +89,7 @@ class Cluster(complex_types.Complex):
 
 
 def servers(reservation, count=10):
-    """Return the names of so many servers of a cluster."""
+    """Return the names of the first servers of a cluster."""
     return [
         str(uuid.uuid5(uuid.UUID(reservation.id), str(number)))
         for number in range(count)
@@ -101,7 +101,7 @@ def hosts(count):
 
 
 def slots(amount):
-    """A host has room for eight of these."""
+    """Return the params of slots; a host has room for eight of them."""
     return {
         'vcpus': 8,
         'memory_mb': 1024,
@@ -124,12 +124,12 @@ KINDS = copies.Kinds(tuple(TYPES.items()), tuple(addresses.MONITORS))
 
 def region_of(make_region, story):
     """Return a region with two hosts and two addresses after a story, and the
-    lease that this has returned."""
+    lease that the story returns."""
     return copies.after(make_region, story, 'one', 'two', kinds=KINDS)
 
 
 def nothing(region):
-    """A story in which nothing is leased yet."""
+    """Enrol addresses; nothing is leased yet."""
     addresses.enrol(region, 101, 102)
 
 
@@ -139,7 +139,7 @@ def ask(region, machines=1, nodes=2, addresses=1, **more):
 
 
 def parts_of(lease):
-    """Return name -> part, of its only cluster."""
+    """Return name -> part of the lease's only cluster."""
     return lease.parts_of(lease.reservations[0].id)
 
 
@@ -149,7 +149,8 @@ def statuses(region, lease):
 
 
 def in_cloud(region, lease):
-    """Return how many servers, aggregates and addresses there are of it."""
+    """Return how many servers, aggregates and addresses the lease has in the
+    cloud."""
     ids = {item.id for item in region.see(lease).reservations}
     return (
         len(region.cloud.instances),

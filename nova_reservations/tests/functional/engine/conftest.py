@@ -9,7 +9,7 @@ from nova_reservations.testing import region as regions
 
 @pytest.fixture
 def make_region(tmp_path: pathlib.Path) -> Iterator[regions.Factory]:
-    """Makes regions with hosts of the names that it is called with."""
+    """Makes regions with hosts of these names."""
     factory = regions.Factory(tmp_path)
     yield factory
     factory.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that start in a cloud of which one write fails."""
+"""Leases that start while one write to the cloud fails."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from nova_reservations import objects
 from nova_reservations.testing import region as regions
 
 SILENT = exception.CloudUnavailable(service='It', reason='silent')
-"""Asked once more, it answers: the lease becomes ACTIVE."""
+"""The write is tried again and succeeds: the lease becomes ACTIVE."""
 
 REFUSED = exception.CloudRefused(what='It', reason='no')
-"""The lease becomes ERROR."""
+"""The write is not tried again: the lease becomes ERROR."""
 
 whatever_fails = pytest.mark.parametrize(
     'error', [REFUSED, SILENT], ids=['refused', 'silent']
@@ -26,8 +26,8 @@ def each(
     tell: Callable[[], tuple[regions.Region, objects.Lease]],
     error: exception.ReservationsError,
 ) -> Iterator[tuple[regions.Region, objects.Lease]]:
-    """Start a lease once for each of its writes, which fails; yield each two
-    minutes later.
+    """For each write of a start, let a lease start while that write fails.
+    Yield the region and the lease two minutes later.
 
     :param tell: returns another region, and a lease in it that is due
     """

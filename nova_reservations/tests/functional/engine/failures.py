@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts fail and recover; what their leases show of it."""
+"""Hosts fail and recover; their leases show it."""
 
 import datetime
 
@@ -7,7 +7,7 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def check(region):
-    """Do what the periodic check does, and all that follows from it."""
+    """Run the periodic check, and all work that follows from it."""
     healed = region.healing.heal(region.now)
     region.work()
     return healed

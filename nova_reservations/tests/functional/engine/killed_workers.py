@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are killed before each step, and what others make of it."""
+"""Workers that are killed before each step, and successors that go on."""
 
 import contextlib
 
@@ -10,13 +10,12 @@ from nova_reservations.tests.functional.engine import test_crashes
 
 
 def each_is_followed(tell, outcome, looks=1):
-    """See that another worker ends as one does that nobody kills.
+    """Check that another worker ends as a worker does that nobody kills.
 
     :param tell: returns another region after the same story
-    :param outcome: returns what comes of a region, with the worker that goes
-        on, if it is not the region's own
-    :param looks: how often the one looks that is killed, about a second after
-        each other
+    :param outcome: returns the outcome of a region, given the worker that goes
+        on if that is not the region's own
+    :param looks: how many looks the victim makes, about a second apart
     """
     region = tell()
     region.work()

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are killed before each step of what they do in Neutron."""
+"""Workers that are killed before each step of their work in Neutron."""
 
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import killed_workers
 
 
 def each_is_followed(tell, made, places):
-    """See that another worker ends as one does that nobody kills.
+    """Check that another worker ends as a worker does that nobody kills.
 
     :param tell: returns another region after the same story
-    :param made: returns what its Neutron has
-    :param places: returns where that is, or whose, in any order
+    :param made: returns the objects in the region's Neutron
+    :param places: returns where these are, or whose they are, in any order
     """
 
     def outcome(region, worker=None):
-        """Return what is left when all claims are over, and all there is at
-        last."""
+        """Return the places when all claims have expired, and at the end."""
         for pause in (0.6, 0.1):
             region.now += minutes(pause)
             region.work(worker)

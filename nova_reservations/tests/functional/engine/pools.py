@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A type of resource with amounts, for tests: GiB of pools, or whole pools."""
+"""A type of resource with amounts, for tests: whole pools, or GiB of pools."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ GIB = 'STORAGE_GB'
 
 
 class Pool(base.ResourceType):
-    """Nobody is told of what is leased."""
+    """Pools in our database only: no service is told of leases."""
 
     schema: ClassVar = {'type': 'object'}
     update_schema: ClassVar = schema

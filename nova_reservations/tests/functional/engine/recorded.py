@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of what leases had, and what it should be: reckoned from the
-allocations as they are between any two changes."""
+"""The record of what leases had, and an oracle that adds up allocations as
+they are between any two changes."""
 
 from collections import Counter
 from collections import defaultdict
@@ -24,7 +24,7 @@ def rows(region):
 
 
 def going_on(region):
-    """Return (lease, class, degraded) -> amount, by the record."""
+    """Return (lease, class, degraded) -> amount that goes on by the record."""
     found = Counter()
     for row in rows(region):
         if row.ended_at is None:
@@ -46,8 +46,8 @@ def totals(region):
 
 
 def held(region):
-    """Return (lease, class, degraded) -> amount of what active leases hold:
-    (resource, or share of it) by (resource, or share of it)."""
+    """Return (lease, class, degraded) -> amount that active leases hold, added
+    up over their allocations."""
     found = Counter()
     with region.database.reader() as session:
         taken = session.execute(
@@ -115,7 +115,7 @@ def held(region):
 
 
 def whatever_works(amounts):
-    """Return (lease, class) -> amount."""
+    """Return (lease, class) -> amount, degraded or not."""
     found = Counter()
     for (lease, name, _), amount in amounts.items():
         found[lease, name] += amount
@@ -123,10 +123,10 @@ def whatever_works(amounts):
 
 
 class Oracle:
-    """Adds up what leases hold, each time that it looks: what they held
-    before has lasted until now.
+    """Adds up what leases hold at each look. What they held at the look before
+    counts until now.
 
-    Nothing counts after the end of a lease, however late that is seen.
+    Nothing counts after the end of a lease, however late a worker ends it.
     """
 
     def __init__(self, region):
@@ -137,7 +137,7 @@ class Oracle:
         self.leases = {}
 
     def look(self):
-        """See that the record says what is held."""
+        """Check that the record agrees with the allocations."""
         region = self.region
         if region.now > self.since:
             self.pieces += [

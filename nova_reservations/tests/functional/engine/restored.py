@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database of a region, backed up, and restored while the cloud has gone
+"""A region's database is backed up, and restored after the cloud has gone
 on."""
 
 import copy
@@ -37,7 +37,7 @@ def _file(region):
 
 
 def do_all(region):
-    """Have the engine do all that it does by itself, sooner or later."""
+    """Run all tasks, and all other due work, of the engine."""
     for task in region.services.tasks:
         region.soon(task.name)
     region.work()

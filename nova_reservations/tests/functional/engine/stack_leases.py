@@ -55,7 +55,7 @@ def active(region, *args, **more):
 
 
 def parts(region, lease):
-    """Return part -> of how much it is."""
+    """Return name of a part -> its amount."""
     return {
         item.part_name: item.params['amount']
         for item in region.see(lease).reservations

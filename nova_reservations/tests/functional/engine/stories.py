@@ -9,7 +9,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
 THE_END = 90
-"""All that the stories begin is over by then; in minutes after noon."""
+"""Minutes after noon; all work that the stories begin is over by then."""
 
 
 def told(
@@ -18,7 +18,7 @@ def told(
     """Return a region with three hosts after a story, and its lease."""
     names = ('one', 'two', 'three')
     if story is refused_start:
-        # The cloud of a copy would not refuse.
+        # The cloud of a copied region would not refuse.
         region = make_region(*names)
         return region, story(region)
     return copies.after(make_region, story, *names)
@@ -87,7 +87,7 @@ def snapshots(region):
 
 
 def migrating_end(region):
-    """An end that finds a place elsewhere for two of three servers."""
+    """An end that finds another host for two of three servers."""
     lease = region.active_lease(end=60, minimum=3, end_action='migrate')
     for host in region.hosts_of(lease):
         region.cloud.boot(host, 'lessee', server=f'on {host}')
@@ -105,7 +105,7 @@ def end(region):
 
 
 def shelving_end(region):
-    """An end that shelves servers when they have had time to stop."""
+    """An end that shelves servers after they have had time to stop."""
     lease = region.active_lease(
         end=60, minimum=3, end_action='shelve', end_grace=5
     )
@@ -169,14 +169,14 @@ def _failure(region):
 
 
 def fence(region):
-    """Have somebody see to it that nothing runs on hosts that have failed: no
-    end deletes what may run there unseen."""
+    """Force all failed hosts down, so that nothing runs there. No end deletes
+    a server that may still run on a silent host."""
     for host in region.cloud.services:
         region.cloud.fail(host, forced_down=True)
 
 
 def failure(region):
-    """A host that fails, and that nobody has seen to have failed."""
+    """A host has failed, and no monitor has seen that yet."""
     lease = _failure(region)
     region.soon('monitor')
     return lease
@@ -189,7 +189,7 @@ def seen_failure(region):
 
 
 def healed_failure(region):
-    """In the database, and not in Nova."""
+    """A failure that is healed in our database, and not yet in Nova."""
     lease = seen_failure(region)
     region.healing.heal(region.now)
     assert region.aggregate_of(lease) == {'one', 'two'}
@@ -227,7 +227,7 @@ def vacated_host(region):
 
 
 def recovery_in_time(region):
-    """Before anything is on what was given in its place."""
+    """A host that recovers before its replacement is used."""
     lease = _failure(region)
     region.look()
     region.now += minutes(1)
@@ -242,7 +242,9 @@ BY_MONITOR = [
     recovery_without_spare,
     recovery_in_time,
 ]
-"""In them a worker acts for the cloud, not by a claim of the lease."""
+"""In these stories a worker acts for the cloud, and not by a claim of the
+lease.
+"""
 
 ALL = [
     prepare,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker is killed before each step of a lease of hosts and addresses.
-
-What there is at the end must be what there is when nobody is killed.
+"""A worker is killed before each step of a lease of hosts and addresses. The
+final state must be that of a run without a kill.
 """
 
 import contextlib
@@ -36,7 +35,7 @@ def growth(region):
 
 
 def refused_start(region):
-    """The second address is somebody else's."""
+    """A start that is refused, as another project has the second address."""
     lease = region.lease_of(HOST, asked(2, 101, 102))
     addresses.take(region, 102)
     return lease
@@ -50,7 +49,8 @@ def end(region):
 
 
 def healing(region):
-    """An address that somebody has taken, and nobody has seen it."""
+    """An address that another project has taken; no monitor has seen that
+    yet."""
     lease = region.lease_of(asked(1, 102))
     region.work()
     region.cloud.floating_ips.clear()

@@ -88,7 +88,8 @@ def test_two_reservations_of_a_lease_do_not_share_one(region):
 
 
 def test_a_promise_of_any_makes_way_for_one_who_needs_it(region):
-    """As hosts do: decision 0031."""
+    """A promise of any address moves as one of any host does: decision
+    0031."""
     first = region.lease_of(asked(1, 101), start=30)
     second = region.lease_of(asked(1), start=30)
     [taken] = names(region, second)
@@ -219,7 +220,7 @@ def test_a_start_that_is_given_up_leaves_no_address_with_other_tags(
         raise exception.CloudUnavailable(service='Neutron', reason='silent')
 
     lease = region.lease_of(asked(2, 101))
-    # One is there, and has lost its tags, when Neutron falls silent.
+    # One address exists, and has lost its tags, when Neutron falls silent.
     addresses.take(region, 101, 'lessee')
     with monkeypatch.context() as broken:
         broken.setattr(region.cloud.networks, 'create_floating_ip', silent)
@@ -232,7 +233,8 @@ def test_a_start_that_is_given_up_leaves_no_address_with_other_tags(
 
 
 def test_a_lease_that_never_began_takes_nothing_from_another(region):
-    """Blazar finds it by its address, and deletes it."""
+    """Blazar would find the other lease's address by its number, and delete
+    it."""
     region.lease_of(asked(3), end=30)
     region.work()
     later = region.lease_of(asked(3), start=30, end=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amounts of resources that are no hosts, against brute force."""
+"""Amounts of resources other than hosts, against brute force."""
 
 import dataclasses
 
@@ -43,7 +43,7 @@ cordons = st.tuples(st.just('cordon'), st.integers(0, 2), st.booleans())
 class Known:
     """A pool, as the oracle knows it.
 
-    :ivar total: 0: nothing of it can be shared.
+    :ivar total: GiB; 0: nothing of the pool can be shared.
     """
 
     id: int
@@ -55,7 +55,7 @@ class Known:
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """:ivar size: None: the pool as a whole; times are in hours."""
+    """:ivar size: GiB; None: the whole pool. Times are in hours."""
 
     lease: str
     pool: str
@@ -82,7 +82,7 @@ class Play:
             self.pools.append(Known(added.id, added.name, 4 + number, tier))
 
     def held(self):
-        """Return what leases have by the rows alone."""
+        """Return what leases hold, by the rows alone."""
         allocation, amount = models.Allocation, models.AllocationAmount
         query = (
             sa.select(
@@ -150,7 +150,7 @@ class Play:
                 (pools.POOL, item), start=60 * start, end=60 * end
             )
         except exception.NotEnoughResources:
-            # Whole ones may find room where promises move.
+            # A whole pool may be granted after promises have moved.
             assert not fits
         else:
             assert fits or size is None
@@ -216,7 +216,7 @@ class Play:
         pool.cordoned = cordoned
 
     def check(self):
-        """No instant has more than there is, by the rows."""
+        """Check by the rows that no pool is overbooked at any hour."""
         held = self.held()
         for pool in self.pools:
             for hour in range(HOURS + 1):
@@ -274,7 +274,7 @@ def test_capacity_is_what_would_be_granted(make_region):
 
 
 def test_promises_of_whole_ones_move_for_others(make_region):
-    """As those of hosts do."""
+    """Promises of whole pools move as those of hosts do."""
     region = make_region(types={pools.POOL: pools.Pool}, monitors=[])
     for name, tier in (('one', 'fast'), ('two', 'slow')):
         region.resources.add(

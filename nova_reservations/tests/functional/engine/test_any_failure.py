@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts fail and recover, in whatever order, whatever else happens."""
+"""Hosts fail and recover, in any order, whatever else happens."""
 
 from hypothesis import HealthCheck
 from hypothesis import settings
@@ -21,7 +21,7 @@ HOW = [{}, {'disabled': True}, {'forced_down': True}]
 
 
 class Machine(test_anything.Machine):
-    """Invariants that must hold in any case must hold here too."""
+    """The invariants of test_anything must hold here too."""
 
     def teardown(self) -> None:
         for host in test_anything.HOSTS:
@@ -42,7 +42,8 @@ class Machine(test_anything.Machine):
 
     @stateful.rule()
     def look(self):
-        """As the monitors do; what a dead worker had is taken up by then."""
+        """Look as the monitors do. A minute later a dead worker's claims have
+        expired."""
         region = self.region
         region.now += regions.minutes(1)
         region.look()
@@ -52,7 +53,8 @@ class Machine(test_anything.Machine):
                 self._is_healed(lease)
 
     def _is_healed(self, lease):
-        """It holds no failed host while there is one for it."""
+        """Check that the lease has no failed host while another host is free
+        for it."""
         [reservation] = lease.reservations
         with self.region.database.reader() as session:
             [held] = allocations.holdings(session, [reservation.id]).values()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with slots fail and recover, in whatever order, whatever else
-happens, against brute force."""
+"""Hosts with slots fail and recover, in any order, whatever else happens,
+against brute force."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.fuzz
 
 HOSTS = ('one', 'two', 'three', 'four')
 VCPUS = 64
-"""Of each of them; nothing else is scarce."""
+"""VCPUs of each host; nothing else is scarce."""
 
 REFUSALS = (
     exception.Contended,
@@ -45,9 +45,9 @@ HOW = [{}, {'disabled': True}, {'forced_down': True}]
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """The share of a host that an allocation not released holds.
+    """The share of a host in an allocation that is not released.
 
-    :ivar left: another one was given in its place.
+    :ivar left: whether another host was given in its place.
     """
 
     lease: str
@@ -62,7 +62,7 @@ class Held:
 
 
 class Machine(stateful.RuleBasedStateMachine):
-    """Leases are named by numbers, also those that were refused."""
+    """Leases have numbers as names, and so have leases that were refused."""
 
     leases = stateful.Bundle('leases')
 
@@ -86,7 +86,8 @@ class Machine(stateful.RuleBasedStateMachine):
             self.directory.cleanup()
 
     def _finish(self) -> None:
-        """Let all time pass: nothing may be left of anything."""
+        """Let time pass until nothing is due; nothing of any lease may be
+        left."""
         region = self.region
         for host in HOSTS:
             region.cloud.recover(host)
@@ -158,7 +159,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(lease=leases, slow=st.booleans())
     def boot(self, lease, slow):
-        """As Nova's scheduler lets them: into the slots that are free."""
+        """Let servers in as nova-scheduler does: into slots that are free."""
         region, one = self.region, self.made[lease]
         key = one and one.reservations[0].id
         access = key and region.access.find(key)
@@ -206,7 +207,8 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def look(self):
-        """As the monitors do; what a dead worker had is taken up by then."""
+        """Look as the monitors do. A minute later a dead worker's claims have
+        expired."""
         region = self.region
         region.now += regions.minutes(1)
         region.look()
@@ -250,7 +252,8 @@ class Machine(stateful.RuleBasedStateMachine):
 
     def _usable(self, one, held):
         service = self.region.cloud.services.get(one.host)
-        # No new lease gets a host that is disabled; one that has it keeps it.
+        # A disabled host gets no new lease; a lease that has the host keeps
+        # it.
         return (service is None or service.disabled) and not any(
             other.left and (other.exclusive or one.exclusive)
             for other in held
@@ -258,8 +261,8 @@ class Machine(stateful.RuleBasedStateMachine):
         )
 
     def _room(self, lease, params, mine, held):
-        """Return host -> slots that the lease could have there, for what is
-        left of its time; looking at each instant."""
+        """Return host -> slots that the lease could have there at each instant
+        of the time that is left to it."""
         kept = () if params['affinity'] is None else {one.host for one in mine}
         room = {}
         for host in set(HOSTS) - set(self.region.cloud.services) - set(kept):
@@ -283,7 +286,8 @@ class Machine(stateful.RuleBasedStateMachine):
         return {now, *(one.start for one in held if one.start > now)}
 
     def _used(self, held, instant):
-        """An allocation that is over, and not left, is there until it is."""
+        """Return the used VCPUs. An allocation past its end counts until it is
+        released."""
         return sum(
             one.vcpus
             for one in held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever users, workers, and crashes do, in whatever order."""
+"""Users, workers and crashes do anything, in any order."""
 
 import contextlib
 import datetime
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.fuzz
 
 HOSTS = ('one', 'two', 'three')
 REFUSALS = (
-    # While a worker that was killed seems to try a lease that waits.
+    # A waiting lease seems to be tried after the worker that tries it was
+    # killed.
     exception.Contended,
     exception.InvalidInput,
     exception.InvalidState,
@@ -35,8 +36,8 @@ TIMES = st.integers(0, 12).map(lambda tens: tens * 10)
 
 
 class Machine(stateful.RuleBasedStateMachine):
-    """Leases are named by numbers, and those that were refused have one
-    too: which are refused depends on the hosts that others got, by chance."""
+    """Leases have numbers as names, and so have leases that were refused. By
+    chance, refusals depend on the hosts that other leases got."""
 
     leases = stateful.Bundle('leases')
 
@@ -57,13 +58,14 @@ class Machine(stateful.RuleBasedStateMachine):
             self.directory.cleanup()
 
     def _finish(self) -> None:
-        """Let all time pass: nothing may be left of anything."""
+        """Let time pass until nothing is due; nothing of any lease may be
+        left."""
         region = self.region
         region.cloud.slow_servers.clear()
         last = region.worker('last')
         for _ in range(3 + 6 * len(self.made)):
-            # An expired claim, an overdue end, one more try of each lease
-            # that waits: each needs a while.
+            # An expired claim, an overdue end, and one more try of each
+            # waiting lease need a while each.
             region.now += regions.minutes(600)
             region.work(last)
             self.record.look()
@@ -140,7 +142,8 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(lease=leases, slow=st.booleans())
     def boot(self, lease, slow):
-        """As Nova's scheduler lets them: only while the lease is active."""
+        """Let servers in as nova-scheduler does: only while the lease is
+        active."""
         region, one = self.region, self.made[lease]
         access = one and region.access.find(one.reservations[0].id)
         if not access or access.status != states.Lease.ACTIVE:

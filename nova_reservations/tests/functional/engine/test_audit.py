@@ -29,7 +29,7 @@ def repair(auditor, now):
 
 
 def write(region, table, key, **columns):
-    """Write a row as no code of ours would."""
+    """Write a row as our own code never would."""
     with region.database.writer() as session:
         session.execute(sa.update(table).where(key).values(**columns))
 
@@ -136,7 +136,7 @@ def test_a_host_that_left_the_pool_comes_back(region, auditor):
 
 
 def test_a_server_on_a_host_that_no_lease_has_is_named(region, auditor):
-    """It came past the scheduler, or its lease is lost."""
+    """The server bypassed the scheduler, or its lease is lost."""
     server = region.cloud.intrude('two', 'somebody')
     [finding] = auditor.findings(region.now)
     assert (
@@ -171,7 +171,8 @@ def test_a_host_that_is_enrolled_half_way_is_named(region, auditor):
 
 
 def test_a_host_that_is_marked_and_not_enrolled_is_named(region, auditor):
-    """Another database may have it: without its trait it is open to all."""
+    """The host may be in another database, and without the trait it is open to
+    all."""
     with region.database.writer() as session:
         hosts.delete(session, 3)
     [finding] = auditor.findings(region.now)

@@ -142,7 +142,7 @@ class TestWhatIsOffered:
 
 
 class TestAnother:
-    """The example of the documentation."""
+    """The action that the documentation has as an example."""
 
     @pytest.fixture
     def folder(self, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity that is told, against creates of just that step.
+"""The capacity that is told, compared with leases of exactly one step.
 
 Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
 """
@@ -59,7 +59,7 @@ def told(region, start=0, steps=STEPS, **asked):
 
 
 def is_granted(region, kind, params, start, end):
-    """Return whether a lease would be granted; nothing is written."""
+    """Return whether a lease would be granted, by a dry run."""
     item = lease_requests.NewReservation(kind, params)
     asked = lease_requests.NewLease(
         'a lease', 'lessee', 'user', start, end, None, (item,)
@@ -72,7 +72,8 @@ def is_granted(region, kind, params, start, end):
 
 
 def granted(region, point, **required):
-    """Return the most hosts that a lease of the step is granted."""
+    """Return the largest number of hosts that a lease of the step is
+    granted."""
     for count in range(len(HOSTS), 0, -1):
         params = {'min': count, 'max': count, **required}
         if is_granted(region, objects.HOST, params, point.start, point.end):
@@ -97,7 +98,8 @@ def a_cloud(tmp_path_factory, leases, failures, later, cleaning, gpus=0):
             if how is not None:
                 region.cloud.fail(name, **how)
         region.look()
-        # Nothing works meanwhile: leases that should be over hold hosts.
+        # No worker runs meanwhile: leases that are past their end still hold
+        # hosts.
         region.now += minutes(later)
         region.monitoring.poll(region.now)
         yield region

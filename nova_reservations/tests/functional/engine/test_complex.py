@@ -64,7 +64,8 @@ def test_parts_start_first_and_end_last(region):
     assert clusters.in_cloud(region, lease) == (0, 2, 0)
     region.now += minutes(1)
     region.work()
-    # One of its two servers is there, for which its parts are open.
+    # One of the two servers exists; the parts are open so that it can be
+    # created.
     assert region.status(lease) == 'STARTING'
     assert clusters.statuses(region, lease) == ['pending'] + ['active'] * 3
     assert clusters.in_cloud(region, lease) == (1, 2, 1)
@@ -119,7 +120,7 @@ def test_a_whole_that_can_not_be_started_is_undone_with_its_parts(region):
     region.fails('create server', why)
     region.now += minutes(0.1)
     region.work()
-    # The reason is what its owner reads, not what its end waits for.
+    # The owner reads this reason, and not what the end waits for.
     assert region.status(lease) == 'ERROR'
     assert region.see(lease).status_reason == str(why)
     region.forward(until=2)
@@ -188,7 +189,7 @@ def test_hosts_that_fail_while_the_whole_starts_are_replaced(region):
     region.forward(until=1)
     assert region.status(lease) == 'ACTIVE'
     nodes = clusters.parts_of(lease)['nodes'].id
-    # Where its first server is stays held until that is gone.
+    # The lease holds the failed host until its first server there is gone.
     assert server.host not in region.cloud.aggregate_hosts[nodes]
     assert region.hosts_of(lease) > {'one', 'two'}
     assert len(region.cloud.instances) == 2
@@ -214,7 +215,7 @@ def test_parts_come_and_go_before_the_start(region):
     changed = region.see(lease)
     assert list(clusters.parts_of(changed)) == ['nodes', 'machines']
     assert region.hosts_of(lease) == {'one', 'two'}
-    # What is given back is free again.
+    # The addresses that were given back are free again.
     region.lease_of(addresses.asked(2), start=30)
     region.forward(until=31)
     assert clusters.statuses(region, lease) == ['active'] * 3

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker is killed, or refused, before each step of a lease whose
-reservation has parts.
-
-What there is at the end must be what there is when nobody is killed.
+reservation has parts. The final state must be that of a run without a kill.
 """
 
 import contextlib
@@ -29,7 +27,7 @@ def start(region):
 
 
 def refused_start(region):
-    """One of its addresses is somebody else's."""
+    """A start that is refused, as another project has one of the addresses."""
     clusters.nothing(region)
     lease = clusters.ask(region, addresses=2)
     addresses.take(region, 102)
@@ -37,7 +35,7 @@ def refused_start(region):
 
 
 def late_start(region):
-    """One that its own end overtakes, when one of its servers is there."""
+    """A start that its own end overtakes when one of the servers exists."""
     clusters.nothing(region)
     lease = clusters.ask(region, end=1)
     region.work()
@@ -81,7 +79,7 @@ def test_another_worker_finishes_what_a_killed_one_began(told, story):
         region, lease = told(story)
         with Steps(region, number, test_crashes.kill) as steps:
             victim = region.worker('victim')
-            # As far as it goes in three looks, a second after each other.
+            # The victim makes three looks, about a second apart.
             for _ in range(3):
                 with contextlib.suppress(test_crashes.Killed):
                     victim.tick(region.now)
@@ -96,7 +94,7 @@ def test_another_worker_finishes_what_a_killed_one_began(told, story):
 
 
 def outcome(region, lease, worker=None):
-    """Return what there is when all claims are over, and at last."""
+    """Return what there is when all claims have expired, and at the end."""
     for pause in (0.6, 0.1, 0.1):
         region.now += minutes(pause)
         region.work(worker)
@@ -128,7 +126,7 @@ def test_a_lease_has_all_parts_or_none_whatever_fails(told, error):
             if error is failing_writes.SILENT
             else ('ERROR', *NOTHING)
         )
-        # In whatever order they are taken back.
+        # The parts may be taken back in any order.
         region.forward(until=70)
         assert clusters.in_cloud(region, lease) == NOTHING
         assert region.hosts_of(lease) == set()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker is killed before each of its steps, and another one goes on.
 
-A step is a transaction that writes, or a write to the cloud: to be killed
-before one is to be killed after the one before. What there is at the end
-must be what there is when nobody is killed.
+A step is a transaction that writes, or a write to the cloud. A kill before a
+step is also a kill after the step before. The final state must be that of a
+run without a kill.
 """
 
 import contextlib
@@ -29,8 +29,9 @@ def kill(step):
 
 
 def outcome(region, worker=None):
-    """Return what there is when all claims of now are over, and at last."""
-    # What ends in three steps, each after a look, is over by then.
+    """Return the state when all present claims have expired, and the final
+    state."""
+    # An end that takes three steps, with a look before each, is over by then.
     for pause in (0.6, 0.1, 0.1):
         region.now += minutes(pause)
         region.work(worker)
@@ -41,8 +42,8 @@ def outcome(region, worker=None):
 
 
 def comparable(region):
-    """Return the picture as text, in which what has an id that is different
-    each time has the number of its place instead."""
+    """Return the picture as text. A number replaces each id that differs from
+    run to run."""
     picture = region.picture()
     ids = [
         payload['lease_id']
@@ -52,7 +53,7 @@ def comparable(region):
     for lease in picture['leases'].values():
         for part in (*lease['reservations'], *lease['events']):
             ids.append(part['id'])
-    # Sets are written in any order.
+    # Sets have no order, so _written sorts them.
     text = json.dumps(picture, default=_written, sort_keys=True)
     for number, known in enumerate(ids):
         text = text.replace(known, f'<{number}>')
@@ -86,7 +87,7 @@ def test_leases_that_start_together_start_whoever_is_killed(make_region):
         region = make_region('one', 'two', 'three')
         leases = [region.lease(start=20, end=200) for _ in range(3)]
         region.forward(until=15)
-        # One of them is not ready any more.
+        # One of the leases is not prepared any more.
         region.aggregate_of(leases[1]).clear()
         region.now += minutes(5)
         with Steps(region, number, kill) as steps:

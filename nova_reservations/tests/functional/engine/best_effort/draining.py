@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases whose hosts are being emptied, and what their region shows of it."""
+"""Leases whose hosts are being emptied, and what their region shows."""
 
 from nova_reservations import objects
 from nova_reservations.db import hosts as host_rows
@@ -7,7 +7,7 @@ from nova_reservations.engine import audit
 
 
 def fill_pool(region):
-    """Have the pool be full."""
+    """Lease the whole pool."""
     return region.lease(end=200)
 
 

@@ -16,8 +16,8 @@ from nova_reservations.tests.functional.engine.best_effort import draining
 
 
 def killed(region, number):
-    """Have a worker be killed before its step of this number; return whether
-    it came so far."""
+    """Kill a worker before its step of this number; return whether it came so
+    far."""
 
     def kill(step):
         raise Killed(step)
@@ -33,14 +33,16 @@ def killed(region, number):
 
 
 PARTS = 8
-"""Of the steps, so that no test takes long on a machine that is busy."""
+"""Each part takes every PARTS-th step, so that no test takes long on a busy
+machine.
+"""
 
 in_parts = pytest.mark.parametrize('part', range(1, PARTS + 1))
 
 
 def in_all_places(make_clouds, part, act, check):
-    """Kill the worker of a best effort lease at each step, act, and let
-    another go on."""
+    """Kill the worker of a best effort lease before each step, act, and let
+    another worker go on."""
     for number in itertools.count(part, PARTS):
         region = make_clouds(
             'green', 'red', 'blue', best_effort_timeout=minutes(5)
@@ -102,7 +104,7 @@ def test_another_worker_undoes_a_hunt_that_is_timed_out(make_clouds):
 
 
 def test_a_worker_that_wakes_late_takes_nothing(region):
-    """It was about to take a host when the lease was deleted."""
+    """The worker was about to take a host when the lease was deleted."""
     lease = region.best_effort(minimum=2)
     taking = region.database.writer
 

@@ -105,7 +105,7 @@ def test_an_audit_tells_of_hosts_that_are_not_given_back(region):
 
 
 def test_an_order_is_for_one_host():
-    """A server may be met again on the host that it was moved to."""
+    """The same server may later be on the host to which it was moved."""
     one, two = (
         objects.Resource(number, objects.HOST, name, name)
         for number, name in enumerate(('one', 'two'))

@@ -61,7 +61,7 @@ def test_what_comes_free_in_the_pool_is_used_instead(region):
     region.delete(holder)
     region.forward(until=0.2)
     assert region.hosts_of(lease) == {'one'}
-    # What was begun is let finish before the host is given back.
+    # A move that has begun finishes before its host is given back.
     assert region.fenced() == {'green'}
     region.cloud.finish_moves()
     region.forward(until=0.3)
@@ -127,7 +127,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     assert lease.event('start_lease').status == 'ERROR'
     assert lease.due_at is None
     assert region.told(lease) == ['create', 'timedout']
-    # The server is on its way, and let go.
+    # The server's move has begun, and is allowed to finish.
     assert region.fenced() == {'green'}
     region.cloud.finish_moves()
     region.forward(until=0.6)
@@ -170,7 +170,7 @@ def test_a_move_that_fails_ends_the_hunt_if_there_is_no_other(region):
     assert region.told(lease) == ['create', 'event.start_lease.error']
     draining.assert_given_back(region, 'green', 'red')
     assert region.cloud.instances['0 of green'].host == 'green'
-    # What fails for one may be tried for another.
+    # Another lease may try the host with which the first one failed.
     region.cloud.broken.clear()
     other = region.best_effort(minimum=3)
     region.forward(until=2)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts are not emptied for who may not have them."""
+"""Hosts are not emptied for a project that its limits keep from having
+them.
+"""
 
 import pytest
 

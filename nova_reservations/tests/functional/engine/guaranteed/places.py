@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases with a guaranteed place for servers, and what a cloud has of it."""
+"""Leases with a guaranteed place for servers, and the place in the cloud."""
 
 import uuid
 
@@ -21,7 +21,7 @@ HALF = ports.KnownFlavor(
     frozenset({'HW_CPU_X86_VMX'}),
     frozenset(),
 )
-"""Of which a host has room for two."""
+"""A host has room for two servers of this flavor."""
 
 
 def request(region, amount=1, start=0, end=60, **asked):
@@ -51,8 +51,8 @@ def request(region, amount=1, start=0, end=60, **asked):
 
 
 def make(region, lease):
-    """Do with the request what Nova does: a server for later runs beside the
-    pool, of which this cloud knows no hosts."""
+    """Create the servers of a request, as Nova does. A server of a later lease
+    runs beside the pool, on a host that this cloud does not know."""
     [reservation] = lease.reservations
     made = []
     for _ in range(reservation.params['amount']):
@@ -68,7 +68,7 @@ def make(region, lease):
 
 
 def asked_for(region, *args, **asked):
-    """Return a lease whose servers Nova has made."""
+    """Return a lease, and the servers that Nova has created for it."""
     lease = request(region, *args, **asked)
     region.server_leases.receive(lease, region.now)
     servers = make(region, lease)
@@ -77,7 +77,8 @@ def asked_for(region, *args, **asked):
 
 
 def of(region, lease):
-    """Return what the cloud has of the lease's place."""
+    """Return the slots, and the aggregate's hosts, that the lease's place has
+    in the cloud."""
     [reservation] = lease.reservations
     return (
         region.cloud.classes.get(reservation.id),

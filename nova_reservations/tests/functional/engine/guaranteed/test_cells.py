@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guaranteed places in a cloud of two cells: servers for later are made
-before they are there, and Nova brings them there only within a cell."""
+"""Guaranteed places in a cloud of two cells. Servers for later are created
+before their places, and Nova moves them only within a cell."""
 
 import pytest
 

@@ -18,7 +18,7 @@ def kill(step):
 
 
 def ask(region, start):
-    """Do all that nova-api does."""
+    """Do all that nova-api does for the request, unless it is killed."""
     with contextlib.suppress(Killed):
         places.asked_for(region, 2, start=start)
 

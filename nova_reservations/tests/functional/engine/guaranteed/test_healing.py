@@ -23,7 +23,8 @@ class TestHealing:
         region.cloud.fail(failed, forced_down=True)
         region.look()
         [other] = {'one', 'two'} - {failed}
-        # Placement keeps the failed one's as long as the server holds it.
+        # Placement keeps the slot on the failed host as long as the server
+        # holds it.
         assert places.of(region, lease) == ({failed: 1, other: 1}, {other})
         region.now += minutes(1)
         region.look()
@@ -43,7 +44,7 @@ class TestHealing:
         assert places.of(region, lease) == places.NOTHING
 
     def test_what_fails_while_it_is_built_is_not_given_away(self, region):
-        """Its host, where the server may be, is for nobody else."""
+        """Nobody else gets its host, on which the server may be."""
         lease, (server,) = places.asked_for(region)
         region.cloud.instances[server] = dataclasses.replace(
             region.cloud.instances[server], state='building'

@@ -213,7 +213,7 @@ class TestLater:
         region.forward(until=8)
         assert region.status(lease) == 'ERROR'
         assert 'its host is down' in region.see(lease).status_reason
-        # It was never in the place, and is its owner's.
+        # The server was never in its place, and is left to its owner.
         assert places.host_of(region, server) == 'beside'
         assert places.of(region, lease) == places.NOTHING
 
