@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals that are remembered, and what more hosts would have done."""
+"""Refusals are remembered, and what more hosts would have granted is
+counted.
+"""
 
 import datetime
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dry run answers as the request would be, and leaves no trace."""
+"""A dry run answers as the real request would, and leaves no trace."""
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ EVERY_TABLE = models.Lease.metadata.sorted_tables
 
 
 def rows(region):
-    """Return all that the database has."""
+    """Return all rows of all tables."""
     with region.database.reader() as session:
         return {
             table.name: sorted(map(repr, session.execute(sa.select(table))))
@@ -25,8 +25,8 @@ def rows(region):
 
 @pytest.fixture
 def leaves_no_trace(region):
-    """Return what calls and sees that the database, Nova and those who are
-    told of leases are as before."""
+    """Return a function that makes a dry run, and checks that the database,
+    Nova and the notifications stay as they were."""
 
     def run(call, *args, **options):
         before, told = rows(region), list(region.notes)

@@ -9,7 +9,7 @@ from nova_reservations.db import tenancy
 
 @pytest.fixture
 def drained(region):
-    """A host with a server of a lease that runs, and the lease."""
+    """A leased host, its lease, and a server of the lease that runs there."""
     lease = region.active_lease()
     [name] = region.hosts_of(lease)
     return name, lease, region.cloud.boot(name, 'lessee')

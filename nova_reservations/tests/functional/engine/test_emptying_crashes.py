@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drains of hosts, where whoever asks for one, or moves the servers, is killed
+"""Drains of hosts. The request, or the worker that moves servers, is killed
 before each step; others go on, and nothing is lost or done twice."""
 
 import contextlib
@@ -25,8 +25,8 @@ ONE = '["==","$service_name","one"]'
 
 
 def leased(region):
-    """Lease a host, with two servers of which one takes long to move; and the
-    same host later."""
+    """Lease a host with two servers, of which one moves slowly; and lease the
+    same host again later."""
     lease = region.active_lease(end=60, resource_properties=ONE)
     region.cloud.boot('one', 'lessee', 'quick')
     slow = region.cloud.boot('one', 'lessee', 'slow')
@@ -44,14 +44,14 @@ def drained(region):
 
 
 def look(region, worker=None):
-    """Have all be done that is due, and what looks after drained hosts."""
+    """Do all due work, and look after drained hosts."""
     region.soon(healing.MONITOR)
     region.work(worker)
 
 
 def killed(region, number, *acts):
-    """Have whoever acts be killed before a step; return whether it came so
-    far."""
+    """Kill whoever acts before a step; return whether that step was
+    reached."""
     with Steps(region, number, test_crashes.kill) as steps:
         for act in acts:
             if steps.reached:
@@ -77,7 +77,7 @@ def moves_asked_for(region):
 
 
 def outcome(region, worker=None):
-    """Return what there is when all servers have had the time to move."""
+    """Return the state after all servers have had time to move."""
     for _ in range(3):
         region.now += minutes(0.6)
         look(region, worker)
@@ -87,7 +87,7 @@ def outcome(region, worker=None):
 
 
 def seen(region):
-    """Return where servers are, and what is held of the host."""
+    """Return where servers are, and the tenancies of the host."""
     held = test_emptying.drain(region, 'one')
     return (
         {each.host for each in region.cloud.instances.values()},
@@ -105,7 +105,7 @@ def test_an_operator_asks_again_whose_request_was_killed(make_region):
         region, lease = copies.after(make_region, leased, *HOSTS)
         if not killed(region, number, drain):
             break
-        # What was begun goes on meanwhile, by itself.
+        # Work that was begun goes on before the operator asks again.
         look(region)
         region.now += minutes(0.1)
         drain(region)
@@ -128,7 +128,7 @@ def test_another_worker_moves_what_a_killed_one_has_left(make_region):
     undisturbed = outcome(region)
     for number in profile.steps():
         region, _ = copies.after(make_region, drained, *HOSTS)
-        # The lease has another host in Nova first, and then servers move.
+        # The lease first gets another host in Nova, and then the servers move.
         if not killed(region, number, work, work):
             break
         assert outcome(region, region.worker('other')) == undisturbed

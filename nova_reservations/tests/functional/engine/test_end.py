@@ -12,8 +12,8 @@ SECOND = datetime.timedelta(seconds=1)
 
 
 def with_slow_server(region, project='lessee', **asked):
-    """Return an active lease, and a server on its host that takes long to
-    be deleted."""
+    """Return an active lease, and a server on its host whose deletion takes
+    long."""
     lease = region.active_lease(**asked)
     (host,) = region.hosts_of(lease)
     server = region.cloud.boot(host, project)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of a lease when it ends: deleted, shelved or migrated."""
+"""Servers of a lease at its end: they are deleted, shelved or migrated."""
 
 import pytest
 
@@ -116,8 +116,8 @@ class TestGrace:
         )
         region.forward(until=61.9)
         assert state_of(region, server) == 'active, powering-off'
-        # It never stops: its time is over. Nova can delete it; to be shelved
-        # it waits until Nova itself has no more patience with its guest.
+        # The server does not stop within its grace time. Nova can then delete
+        # it, but shelves it only after Nova's own timeout for the guest.
         region.forward(until=62)
         if action == 'shelve':
             assert 'it is still powering-off' in (
@@ -152,7 +152,7 @@ class TestGrace:
         assert region.status(lease) == 'TERMINATED'
 
     def test_it_is_the_lessees_time_and_no_one_elses(self, make_region):
-        """The next lease is not promised the host before it is over."""
+        """The host is promised to the next lease only after the grace time."""
         region = make_region('one')
         lease, (server,) = with_servers(region, end=60, end_grace=2)
         with pytest.raises(exception.NotEnoughResources):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that must allow a lease, and one that asks a service."""
+"""Plugins that must allow a lease, and a plugin that asks a service."""
 
 from http import server
 import json
@@ -21,7 +21,8 @@ from nova_reservations.tests.functional.engine import test_limits
 
 
 class Service(server.BaseHTTPRequestHandler):
-    """Keeps what it is told, and answers as it was told to, and when."""
+    """Records the requests, and answers what the test wants, when the test
+    wants."""
 
     told: list
     answers: threading.Event

@@ -33,8 +33,8 @@ def region(make_region):
 
 @pytest.fixture
 def lease(region):
-    """Ten slots: eight on one of the two hosts, which are all that it has
-    room for, and two on the other."""
+    """Ten slots: eight on one of the two hosts, which is then full, and two on
+    the other."""
     return active(region, *slots(10))
 
 
@@ -72,7 +72,8 @@ def land(region, lease, host):
 
 
 def assert_consistent(region, lease):
-    """Placement has what the lease has, and servers hold no more of it."""
+    """Check that placement offers what the lease has, and servers hold no
+    more."""
     assert offered(region, lease) == held(region, lease)
     assert furniture(region, lease)['hosts'] == set(held(region, lease))
     assert sum(held(region, lease).values()) == amount(region, lease)
@@ -240,7 +241,7 @@ class TestServersOnTheirWay:
         region.change(lease, amount=8)
         assert land(region, lease, few)
         region.work()
-        # Without it, all of these would have gone.
+        # Without this server all slots of its host would have gone.
         assert held(region, lease) == {many: 6, few: 2}
         assert_consistent(region, lease)
 
@@ -268,7 +269,7 @@ class TestServersOnTheirWay:
         ensure, passing = region.cloud.slots.ensure_slots, [few] * times
 
         def busy(*asked):
-            # Placement takes away no slots of which one is held.
+            # Placement does not remove slots while one of them is held.
             server = passing and boot(region, lease, passing.pop())
             ensure(*asked)
             if server:
@@ -334,7 +335,7 @@ def test_a_server_that_is_let_in_at_any_step_has_a_slot(
     _, few = larger(region, lease)
 
     def come(_):
-        # Let in at this step, there at once.
+        # The servers are let in, and land, at this step.
         land(region, lease, few)
         land(region, lease, few)
 
@@ -361,7 +362,7 @@ def test_another_worker_gives_back_what_a_killed_one_began(make_region, came):
             with contextlib.suppress(Killed):
                 victim.tick(region.now)
             victim.drain()
-        # Whatever it left, there is no slot but those of the lease.
+        # Whatever the victim has left, only slots of the lease can be taken.
         while (free := region.cloud.free_slots(id_of(lease))) and came:
             boot(region, lease, free[0])
         region.now += minutes(0.6)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic tasks ask no more because there are more hosts, or more leases."""
+"""Periodic tasks do not ask more often when there are more hosts or leases."""
 
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import Factory
 
-# One process makes the fleets for all of them.
+# One process makes the fleets for all tests of this module.
 pytestmark = pytest.mark.xdist_group('fleet')
 
 FEW, MANY = 20, 240
@@ -26,7 +26,7 @@ STATEMENTS_OF_A_PAGE = 3
 
 
 class Asked:
-    """Questions to the database and to the cloud, as they are counted."""
+    """Counts statements to the database, and calls to the cloud."""
 
     def __init__(self, region):
         self.region = region
@@ -64,8 +64,8 @@ class Asked:
 
 
 def fleet(factory, count):
-    """A region with so many hosts that work, half of them leased, and as many
-    that can be emptied."""
+    """Return a region with this many hosts that work, half of them leased, and
+    as many drainable hosts."""
     region = factory('first', best_effort_aggregate='drainable')
     add(region, 'pool', count, states.Role.POOL)
     drainable = add(region, 'drainable', count, states.Role.DRAINABLE)
@@ -103,11 +103,11 @@ def run_all(region):
 
 @pytest.fixture(scope='module')
 def fleets(tmp_path_factory):
-    """A small one and a large one."""
+    """A small fleet and a large one."""
     factory = Factory(tmp_path_factory.mktemp('fleets'))
     regions = [fleet(factory, count) for count in (FEW, MANY)]
     for region in regions:
-        # What has come with the leases.
+        # This run does the work that the new leases have caused.
         run_all(region)
     yield regions
     factory.close()
@@ -115,7 +115,7 @@ def fleets(tmp_path_factory):
 
 def test_where_nothing_changed_many_hosts_are_no_more_to_ask(fleets):
     few, many = map(run_all, fleets)
-    # It reads the record of what goes on, by the hour, in pages.
+    # The purge also looks at open records of use, by the hour and in pages.
     (least, calls), (most, same_calls) = few.pop(TASK), many.pop(TASK)
     assert calls == same_calls
     assert most - least <= STATEMENTS_OF_A_PAGE * (MANY // usage_gaps.PAGE)
@@ -123,7 +123,8 @@ def test_where_nothing_changed_many_hosts_are_no_more_to_ask(fleets):
 
 
 def test_what_changed_and_does_not_matter_is_read_and_written_in_bulk(fleets):
-    """As it does with each server that is built in a lease."""
+    """Each server that is built in a lease changes a generation, for
+    instance."""
     for region in fleets:
         for name, facts in region.cloud.known.items():
             region.cloud.known[name] = dataclasses.replace(
@@ -132,7 +133,7 @@ def test_what_changed_and_does_not_matter_is_read_and_written_in_bulk(fleets):
     few, many = map(run_all, fleets)
     for task in (hosts.REFRESH, drainable_hosts.TASK):
         assert many[task][1] == few[task][1]
-        # Those of one page of writes more each hundred.
+        # A page of writes has a statement of its own.
         assert many[task][0] - few[task][0] <= MANY // pages.SIZE
     again = run_all(fleets[1])
     for task in (hosts.REFRESH, drainable_hosts.TASK):
@@ -145,7 +146,8 @@ def test_of_many_hosts_each_has_its_own_generation(fleets):
         region.cloud.known[name] = dataclasses.replace(
             facts, provider_generation=1000 + number
         )
-    # Also the tasks of drainable hosts: other tests find nothing left to do.
+    # This also runs the tasks of drainable hosts, so that other tests find
+    # nothing to do.
     run_all(region)
     with region.database.reader() as session:
         known = rows.marks(session)
@@ -159,7 +161,7 @@ def test_of_many_hosts_each_has_its_own_generation(fleets):
 
 
 def test_a_host_whose_lease_ends_while_it_is_read_is_read_again(region):
-    """Its facts were read as if no server was there."""
+    """The first read took the host for empty, as it was leased."""
     lease = region.lease()
     region.work()
     (name,) = region.hosts_of(lease)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite on a disk that is full, and then has room again."""
+"""SQLite on a disk that is full, and that has room again later."""
 
 import pytest
 import sqlalchemy as sa
@@ -9,8 +9,7 @@ from nova_reservations import exception
 
 @pytest.fixture
 def fill(region):
-    """Lets the database grow by no more pages, or again by as many as it
-    wants."""
+    """Keeps the database from growing, or lets it grow again."""
     room = [2**30]
 
     @sa.event.listens_for(region.database.engine(), 'checkout')

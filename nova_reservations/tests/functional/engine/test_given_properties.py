@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A resource keeps what it has by its name, or by where it is."""
+"""A resource keeps the properties that its name or its place gives it."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def region(make_region):
 
 @pytest.fixture(params=GIVEN, ids=' '.join)
 def given(request, region):
-    """A resource, and a property that it has by its name."""
+    """A resource, and the name of a property that its name gives it."""
     resource_type, name = request.param
     [known] = region.resources.find(objects.ResourceQuery(resource_type))
     return known, name

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts fail and come back; leases have others meanwhile, if there are."""
+"""Hosts fail and come back; leases get other hosts meanwhile, if there are
+any.
+"""
 
 import datetime
 
@@ -29,13 +31,13 @@ from nova_reservations.tests.functional.engine.failures import WHOLE
 
 @pytest.fixture
 def region(make_region):
-    """Two hosts, and a check of what leases hold every hour."""
+    """Two hosts; leases are checked every hour."""
     return make_region('one', 'two', healing_interval=HOUR)
 
 
 class TestTheSeedsTimeline:
-    """Three reservations of one host at different times; it fails at point
-    2, 90 minutes after noon, and the checks are an hour apart."""
+    """Three leases of one host at different times. The host fails at point 2,
+    90 minutes after noon, and the checks are an hour apart."""
 
     @pytest.fixture
     def region(self, make_region):
@@ -154,7 +156,7 @@ def test_while_a_cell_does_not_answer_nothing_is_known_to_have_failed(region):
 
 
 def test_a_booking_that_was_planned_before_the_failure_fails(region):
-    """The generation has moved on."""
+    """The generation of the host has changed since the plan."""
     with region.database.reader() as session:
         found = candidates.find(
             session,
@@ -182,7 +184,8 @@ def test_changed_resources_are_acknowledged_by_the_owner(region):
     region.acknowledge(lease)
     assert flags(region, lease) == WHOLE
     assert region.told(lease)[-2:] == ['update', 'healed']
-    # What it has now is what it knows: to have the other back is a change.
+    # The owner has acknowledged this host: the return to the old one is a
+    # change.
     recover(region, host)
     [other] = region.hosts_of(lease) - {host}
     fail(region, other)
@@ -241,7 +244,8 @@ class TestCells:
 
     @pytest.fixture
     def lease(self, region):
-        """A lease of the only host; others come in another cell."""
+        """A lease of the only host; more hosts are added later, in another
+        cell."""
         lease = region.active_lease()
         for name in self.FAR:
             region.cloud.cells[name] = 'far'
@@ -341,7 +345,7 @@ class TestHostsThatNoLongerFit:
 
 
 def test_a_lease_that_waits_to_be_looked_at_by_its_check(region):
-    """Leases whose start is beyond the next check."""
+    """The start of the lease is beyond the next check."""
     lease = region.lease(start=90, end=100, **on('one'))
     fail(region, 'one')
     assert flags(region, lease) == WHOLE
@@ -400,7 +404,7 @@ def fake_facts(name, generation=2, **changes):
 
 
 def test_a_replacement_that_is_back_takes_no_turns_with_another(make_region):
-    """Of four hosts two fail, then a replacement, which comes back."""
+    """The leased host fails, and then its replacement, which comes back."""
     region = make_region(
         'one', 'two', 'three', 'four', healing_interval=datetime.timedelta(0)
     )

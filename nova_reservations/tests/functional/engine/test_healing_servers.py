@@ -20,12 +20,12 @@ from nova_reservations.tests.functional.engine.failures import WHOLE
 
 @pytest.fixture
 def region(make_region):
-    """Two hosts, and a check of what leases hold every hour."""
+    """Two hosts; leases are checked every hour."""
     return make_region('one', 'two', healing_interval=HOUR)
 
 
 class TestServersThatStay:
-    """On a host that has failed, and is replaced."""
+    """Servers on a host that has failed, and that the lease has replaced."""
 
     @pytest.fixture
     def lease(self, region):
@@ -38,7 +38,7 @@ class TestServersThatStay:
             session.connection().exec_driver_sql(
                 "UPDATE nr_hosts SET hypervisor_type = 'one'"
             )
-        # Also whenever they are looked at again.
+        # The cloud tells the same whenever the hosts are looked at again.
         for name, facts in region.cloud.known.items():
             region.cloud.known[name] = dataclasses.replace(
                 facts, hypervisor_type='one'
@@ -46,7 +46,7 @@ class TestServersThatStay:
         region.cloud.boot('one', 'lessee', 'stays')
         fail(region, 'one')
         assert region.aggregate_of(lease) == {'two'}
-        # What it has now is used: it stays when the other one is back.
+        # The replacement is used, and so stays when the old host is back.
         region.cloud.boot('two', 'lessee', 'new')
         return lease
 
@@ -58,7 +58,7 @@ class TestServersThatStay:
         later = region.lease(start=5, end=30)
         region.now += minutes(5)
         region.work()
-        # It has begun, and lacks what it can't use yet.
+        # The lease is active, and can not use its host yet.
         assert region.status(later) == 'ACTIVE'
         assert used(region, later) == region.aggregate_of(later) == set()
         check(region)
@@ -134,7 +134,7 @@ class TestEvacuation:
         [host] = region.hosts_of(lease)
         fail(region, host)
         assert region.cloud.instances['moved'].host == host
-        # Until somebody says that it does not.
+        # The server is evacuated when an administrator forces the host down.
         region.now += minutes(1)
         region.cloud.fail(host, forced_down=True)
         region.look()

@@ -25,7 +25,7 @@ def host_named(region, name):
 
 
 def plan(region):
-    """Return the generation of each host that a plan of now is made on."""
+    """Return the generation of each host that a plan made now is based on."""
     wanted = search.Wanted(
         'one',
         demand.Demand(objects.HOST, 1, 1),
@@ -89,7 +89,7 @@ class TestEnrolment:
             region.enrol('new')
         with pytest.raises(exception.NotEnoughResources):
             region.lease(minimum=2)
-        # But it is closed already to all who have no lease.
+        # The host is closed already to servers without a lease.
         assert region.hosts.is_enrolled('new')
         region.enrol('new')
         region.lease(minimum=2)

@@ -399,7 +399,8 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
             for _ in range(5):
-                # Seen, healed in our database, healed in Nova.
+                # The failure is seen, then healed in our database, then in
+                # Nova.
                 with contextlib.suppress(Killed):
                     victim.tick(region.now)
                 victim.drain()
@@ -407,8 +408,8 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
             break
         other_worker = region.worker('another')
         for _ in range(5):
-            # Nothing holds the slots of the failed host later on, and a step
-            # that has failed is done again half a minute after it.
+            # After a while nothing holds slots on the failed host. A step that
+            # has failed is tried again half a minute later.
             region.now += regions.minutes(1)
             region.soon('monitor')
             region.work(other_worker)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests, and other workers, that come between two steps of a worker."""
+"""Requests and other workers that act between two steps of a worker."""
 
 import contextlib
 import threading
@@ -154,7 +154,7 @@ class Sleeper:
 @pytest.mark.parametrize('until', [0, stories.THE_END])
 @pytest.mark.parametrize(
     'story',
-    # One that wakes within Nova's own snapshot makes one image more.
+    # A worker that wakes during Nova's snapshot makes one image more.
     [story for story in stories.ALL if story is not stories.snapshots],
 )
 def test_a_worker_that_wakes_after_its_successor_changes_nothing(
@@ -191,7 +191,8 @@ def test_a_lease_whose_worker_hangs_for_minutes_is_taken_over(make_region):
     other = region.worker('other')
     for _ in range(31):
         region.now += minutes(1 / 6)
-        # Its loop goes on, and renews, as long as there is hope.
+        # The sleeper's loop goes on, and renews the claim as long as there is
+        # hope.
         sleeper.worker.tick(region.now)
         region.work(other)
     assert region.status(lease) == 'STARTING'
@@ -228,7 +229,7 @@ def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
 def test_a_worker_records_nothing_once_another_has_the_claim(
     make_region, story
 ):
-    """Not even if the other one has recorded nothing yet."""
+    """This holds even if the other worker has recorded nothing yet."""
     for number in profile.steps():
         region, lease = stories.told(make_region, story)
         sleeper = Sleeper(region, number)
@@ -239,7 +240,8 @@ def test_a_worker_records_nothing_once_another_has_the_claim(
         claimed = claim(region, lease)
         written = len(region.cloud.writes)
         sleeper.wake()
-        # What it was about to do when it fell asleep is done; no more.
+        # The sleeper makes the one write before which it fell asleep, and no
+        # other.
         assert len(region.cloud.writes) <= written + 1
         assert known(region, lease) == claimed
     assert number >= 3

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each hour it is told which leases are active, and what they hold."""
+"""Each hour, notifications tell which leases are active, and what they
+hold.
+"""
 
 import collections
 import contextlib
@@ -27,7 +29,7 @@ def region(make_region, monkeypatch):
 
 @pytest.fixture
 def task(region):
-    """The part that does the task of the region."""
+    """The object that does the work of the region's task."""
     [run] = [
         task.run
         for task in region.services.tasks
@@ -37,7 +39,8 @@ def task(region):
 
 
 def told(region):
-    """Return lease id -> how often it was told that it is active."""
+    """Return lease id -> how many notifications said that the lease is
+    active."""
     return collections.Counter(
         payload['lease_id']
         for kind, payload in region.notes

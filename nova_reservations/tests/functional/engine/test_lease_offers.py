@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An offer that is posted at once is accepted, and none is earlier."""
+"""An offer is accepted if it is requested at once, and no lease can start
+earlier.
+"""
 
 import dataclasses
 
@@ -170,7 +172,7 @@ def test_each_offer_is_accepted_and_no_lease_is_before_the_first(
     tmp_path_factory, booked, asked, cleaning
 ):
     region = test_openings.region_with(tmp_path_factory, booked, cleaning)
-    # All are looked at, on a machine of any speed.
+    # The search is not cut short on a slow machine.
     region.leases.offers.cpu = lambda: 0
     after, length, count = asked
     found = offered(region, hosts(count), length=length, after=after)

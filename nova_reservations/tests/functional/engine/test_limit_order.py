@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The row of a project is written first by whatever adds to what it has, so as
-to wait for others of the project."""
+"""A transaction that adds to what a project holds first writes the row of the
+project, so as to wait for other transactions of the project."""
 
 import contextlib
 import re
@@ -34,7 +34,8 @@ def transactions(region):
 
 
 def check_that_others_are_waited_for(found):
-    """See that whatever adds has written the row of the project first."""
+    """Check that each transaction that adds writes the row of the project
+    first."""
     began_with = [
         statements[0]
         for statements in found
@@ -79,7 +80,7 @@ def have_waited(region):
     'gain', [create, prolong, enlarge, repeat, begin_to_wait, have_waited]
 )
 def test_whatever_adds_waits_for_others_before_all_else(make_region, gain):
-    """MariaDB sums what there was at the first statement that reads."""
+    """On MariaDB, sums are of the moment of the transaction's first read."""
     region = make_region('one', 'two', 'three', 'four')
     test_limits.limit(region, hosts=4)
     act = gain(region)

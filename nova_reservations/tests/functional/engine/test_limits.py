@@ -98,7 +98,8 @@ def test_amounts_count_in_units_of_their_class(mixed):
 
 
 def test_a_whole_counts_with_all_that_is_in_it(mixed):
-    """Hosts count by hosts and slots alone, whatever is in them."""
+    """A whole pool counts with all its units; hosts count as hosts and slots
+    alone."""
     limit(mixed, resources={'test:pool/STORAGE_GB': 9})
     mixed.lease_of((pools.POOL, {}), start=30, end=90)
     with refused('12 STORAGE_GB of test:pool at 2030-01-01 13:00, 9 allowed'):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that are over count against limits for what they hold still."""
+"""Leases that are past their end count against limits for what they still
+hold.
+"""
 
 import contextlib
 
@@ -25,7 +27,7 @@ WHOLE = pools.POOL, {}
 
 
 class Kept(pools.Pool):
-    """Pools in which something stays that the project does not let go."""
+    """Pools whose end waits for the project as long as ``kept`` is set."""
 
     kept = False
 
@@ -51,7 +53,7 @@ def region(make_region):
 
 @pytest.fixture
 def keep(region):
-    """Has a lease until 13:00 keep what it has when that is past."""
+    """Makes a lease until 13:00 that keeps what it has after its end."""
 
     def keep(*items):
         lease = region.lease_of(*items)
@@ -63,8 +65,8 @@ def keep(region):
 
 
 def pass_to(region, *times):
-    """Let time pass until so many minutes after noon; between these nobody
-    looks."""
+    """Let time pass until each of these minutes after noon; no worker runs in
+    between."""
     for time in times:
         region.now = NOON + minutes(time)
         region.work()
@@ -211,7 +213,8 @@ def test_a_lease_that_takes_too_long_to_delete_counts_before_its_end(region):
 
 
 def test_what_was_replaced_does_not_count(region):
-    """Its servers may be on it for as long as nobody knows of its host."""
+    """Servers may be on the replaced host as long as nobody knows its
+    state."""
     limit(region, hosts=1)
     lease, _ = test_end.with_slow_server(region)
     (host,) = region.hosts_of(lease)

@@ -77,7 +77,7 @@ class TestCordons:
         lease = region.lease(start=60, end=120, minimum=3)
         assert left(act(region, 'cordon')) == {lease.id}
         region.healing.heal(region.now)
-        # It is told nothing: it will have what it was promised.
+        # The owner is told nothing: the lease will have what it was promised.
         assert not region.see(lease).degraded
         region.forward(until=61)
         assert region.status(lease) == 'ACTIVE'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases of several types: any write fails, at the start and at the end."""
+"""Leases of several types; any one write fails at the start and at the end."""
 
 from collections.abc import Callable
 import contextlib
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.fuzz
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """:ivar most: all that there is.
-    :ivar asked: returns the reservations of so many.
-    :ivar given: returns how many projects have got in the cloud.
+    """:ivar most: how many of the kind there are.
+    :ivar asked: returns reservations of this many.
+    :ivar given: returns how many the projects have in the cloud.
     """
 
     most: int
@@ -92,7 +92,7 @@ def given_of(region):
 
 
 def fail_once(region, how, number):
-    """Have a worker do what is due, in which one write fails."""
+    """Have a worker do the due work while one write fails."""
     left = itertools.count(1)
 
     def before(step):
@@ -110,7 +110,7 @@ def fail_once(region, how, number):
 
 
 @given(
-    # They are asked for in the order in which they are drawn.
+    # Reservations have the order in which these are drawn.
     counts=st.dictionaries(
         st.sampled_from([*KINDS]), st.integers(1, 4), min_size=2
     ),
@@ -142,7 +142,7 @@ def test_a_lease_of_several_types_is_all_or_nothing(
         else:
             lease = ask(region, counts)
             _is_all_or_nothing(region, lease, counts, at_the_start, at_the_end)
-        # Nothing was left of it.
+        # The lease has left nothing behind: another one can have everything.
         region.delete(ask(region, EVERYTHING, start=5))
     finally:
         region.close()

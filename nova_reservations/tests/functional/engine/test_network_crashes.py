@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker is killed before each step of a lease of hosts and networks.
-
-What there is at the end must be what there is when nobody is killed.
+"""A worker is killed before each step of a lease of hosts and networks. The
+final state must be that of a run without a kill.
 """
 
 import pytest
@@ -23,14 +22,14 @@ def start(region):
 
 
 def refused_start(region):
-    """The second VLAN is somebody else's."""
+    """A start that is refused, as another project has the second VLAN."""
     lease = start(region)
     segments.take(region, 102)
     return lease
 
 
 def end(region):
-    """Ports of a server, and one that goes later."""
+    """An end while a server of the lease has two ports."""
     lease = region.lease_of(HOST, asked(101))
     region.work()
     test_networks.let_in(region, lease, 'server')
@@ -41,7 +40,7 @@ def end(region):
 
 
 def healing(region):
-    """A VLAN that somebody has taken, and nobody has seen it."""
+    """A VLAN that another project has taken; no monitor has seen that yet."""
     lease = region.lease_of(asked())
     region.work()
     [vlan] = there(region)
@@ -64,6 +63,6 @@ def test_another_worker_finishes_what_a_killed_one_began(make_region, story):
     neutron_crashes.each_is_followed(
         tell,
         lambda region: region.cloud.segment_networks.values(),
-        # Which of two equal VLANs it gets depends on the id of the lease.
+        # The id of the lease decides which of two equal VLANs it gets.
         lambda region: there(region).values(),
     )

@@ -271,7 +271,7 @@ def test_another_replaces_one_that_somebody_has_taken(region):
     for taken in 102, vlan:
         segments.take(region, taken)
     region.look()
-    # What was asked for by its number is not there any more.
+    # Nothing replaces the VLAN that was asked for by its number.
     assert region.see(named).degraded
     assert region.see(free).reservations[0].resources_changed
     [other] = held(region, free) - {vlan}
@@ -304,7 +304,7 @@ def test_a_network_that_is_replaced_stays_until_its_ports_have_left(
 
 
 def test_a_physical_network_that_is_lost_is_told_and_nothing_moves(region):
-    """Rather the message bus has failed, where all agents are silent."""
+    """When all agents are silent, the message bus has more likely failed."""
     lease = region.lease_of(asked())
     region.work()
     before = there(region)
@@ -333,7 +333,7 @@ def test_a_vlan_that_others_may_get_is_not_enrolled(region, vlan, error, said):
     segments.take(region, 105)
     with pytest.raises(error, match=said):
         segments.enrol(region, vlan)
-    # It does not always tell.
+    # Neutron does not always tell its ranges.
     region.cloud.vlan_ranges = None
     segments.enrol(region, 150)
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole hosts that servers of the project use without asking for them, from
-the wish for that to the end.
-
-Decision 0048: doc/source/decisions/0048-open-hosts
+"""Whole hosts that servers of the project use without a hint, from the wish
+for that to the end of the lease. Decision 0048:
+doc/source/decisions/0048-open-hosts
 """
 
 import pytest
@@ -22,13 +21,13 @@ def opened(region, **asked):
 
 
 def record(region, lease, server):
-    """As nova-scheduler does after its claim of a host."""
+    """Record the server as nova-scheduler does after its claim of a host."""
     region.access.record_server(server, id_of(lease), region.now, chosen=True)
     return server
 
 
 def drawn_in(region, lease):
-    """Return a server that has come without asking, on the lease's host."""
+    """Return a server on the lease's host that has come without a hint."""
     server = region.cloud.intrude(min(region.hosts_of(lease)), 'lessee')
     return record(region, lease, server)
 
@@ -151,7 +150,8 @@ class TestEnd:
         assert 'server' not in region.cloud.unbuilt
 
     def test_one_that_is_recorded_after_the_end_began_leaves_too(self, region):
-        """Its claim was there before, so the end has waited for it."""
+        """The claim was there before the end, so the end has waited for the
+        server."""
         lease = opened(region)
         server = region.cloud.intrude(min(region.hosts_of(lease)), 'lessee')
         region.forward(until=61)

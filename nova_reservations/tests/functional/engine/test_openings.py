@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals tell when: a request for the time that they tell is accepted."""
+"""A refusal tells a time at which the same request is accepted."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,8 @@ def refusal(call, *args, **asked):
 
 
 def minute(region, error, key='earliest_start'):
-    """Return what is told, in minutes from now on; None if nothing is."""
+    """Return the time that an error tells, in minutes from now; None if it
+    tells none."""
     told = error.values.get(key)
     return told and (told - region.now) / minutes(1)
 
@@ -128,7 +129,7 @@ def spans(last):
 
 
 def region_with(tmp_path_factory, booked, cleaning, **options):
-    """Return a region where others have what they could get of hosts."""
+    """Return a region in which others have the hosts that they could get."""
     region = regions.Factory(tmp_path_factory.mktemp('region'))(
         *NAMES, cleaning_time=minutes(cleaning), **options
     )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others have what an end has left, while it waits for the rest: of what is no
-host."""
+"""An end releases resources one by one while it waits for the rest. These tests
+are of resources other than hosts.
+"""
 
 from nova_reservations.testing import addresses
 from nova_reservations.testing import pools

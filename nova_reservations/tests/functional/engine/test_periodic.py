@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic tasks: one worker at a time, however long it takes."""
+"""One worker at a time runs a periodic task, however long the task takes."""
 
 import datetime
 import threading
@@ -16,7 +16,7 @@ SECOND = datetime.timedelta(seconds=1)
 
 
 class Slow:
-    """The refresh of hosts takes as long as a test wants."""
+    """Makes the refresh of hosts take as long as a test wants."""
 
     def __init__(self, region):
         self.runs = 0
@@ -54,7 +54,7 @@ def is_due(region):
 
 
 def pass_time(region, worker, length):
-    """Let the worker look each time that it may renew, for so long."""
+    """Let time pass, and let the worker tick whenever a renewal is due."""
     until = region.now + length
     while region.now < until:
         region.now += claims.RENEWAL

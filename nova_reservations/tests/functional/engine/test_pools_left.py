@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools that a lease gives back, or had to leave: when others may have
+"""Pools that a lease gives back, or had to leave, and when others may have
 them."""
 
 import dataclasses
@@ -30,8 +30,8 @@ def region(make_region):
 
 @pytest.fixture
 def one_left(make_region):
-    """A region where what is empty has to settle, with a pool that is given
-    back, and its type."""
+    """Makes a region with an active lease of a pool; returns the region, the
+    lease, and the name of its volume type."""
 
     def make(**more):
         region = make_region('one', types=TYPES, monitors=MONITORS, **more)
@@ -211,8 +211,8 @@ def test_nobody_has_access_after_the_end_whom_else_it_was_given_to(region):
 
 
 def failed(region, kind):
-    """Return a lease one of whose pools has failed and has nothing of it,
-    the name of the pool, and its volume type there."""
+    """Return a lease of which one pool has failed and is empty, the name of
+    that pool, and the lease's volume type."""
     lease = region.lease_of(kind)
     region.work()
     (first,) = region.hosts_of(lease)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old leases are deleted as a whole, and nothing else."""
+"""Old leases are deleted as a whole, and nothing else is deleted."""
 
 import contextlib
 import datetime
@@ -66,7 +66,7 @@ def statuses(region):
 
 
 def add_record(region, *ends):
-    """Write that somebody had something until so many days from now on."""
+    """Record uses that end in this many days from now."""
     with region.database.writer() as session:
         for number, end in enumerate(ends):
             session.execute(
@@ -165,7 +165,7 @@ def test_a_task_deletes_what_is_older_than_options_say(make_region):
 def test_a_lease_that_changes_meanwhile_is_looked_at_again(
     region, monkeypatch
 ):
-    """The first time it is written by another, and not over any more."""
+    """Another worker writes the lease during the first try, and revives it."""
     found = purge.rows.ended
     left = [True]
 
@@ -211,7 +211,7 @@ def kill(step):
 
 
 def test_no_table_that_refers_to_leases_is_forgotten():
-    """Of tables that come later, ``db/lease_removal.py`` deletes rows, too."""
+    """``db/lease_removal.py`` must delete rows of each new table, too."""
     theirs = {'nr_leases'}
     found = set()
     while theirs - found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises of leases that have not begun move, so that others fit."""
+"""Promises of leases that have not begun move, so that other leases fit."""
 
 from collections import Counter
 import contextlib
@@ -34,13 +34,13 @@ def region(make_region):
 
 @pytest.fixture
 def crossed(region):
-    """Each host is promised for a part of the next hours: neither is free
-    from 0 to 240, and only one is taken at any time."""
+    """Each host is promised for a part of the next hours. No host is free from
+    0 to 240, but only one is taken at any time."""
     return _on(region, 'one', 60, 90), _on(region, 'two', 150, 180)
 
 
 def _on(region, host, start, end, **asked):
-    """Return a lease that has this host, which others may have as well."""
+    """Return a lease whose promise is put on this host by hand."""
     lease = region.lease(start=start, end=end, **asked)
     with region.database.writer() as session:
         ids = dict(
@@ -82,7 +82,7 @@ def asked(region, start, end):
 
 
 def moved(region, *leases):
-    """Return on how many hosts they are together."""
+    """Return how many hosts these leases have together."""
     return len(set().union(*map(region.hosts_of, leases)))
 
 
@@ -111,7 +111,7 @@ class TestCreate:
             ]
 
     def test_a_promise_that_lasts_long_moves(self, region):
-        """One that lasts longer than what is read at first."""
+        """The promise lasts longer than the time that is read at first."""
         long = _on(region, 'one', 60, 60 * 24 * 9)
         begun = _on(region, 'two', 0, 30)
         region.work()
@@ -190,7 +190,8 @@ class TestCreate:
         assert totals['lessee', 'VCPU'] == (240 * 16 + 60 * 32) * 60
 
     def test_a_hopeless_lease_waits_for_nobody(self, region, crossed):
-        """A member who is refused again and again holds up nobody."""
+        """A member whose requests are refused again and again holds up
+        nobody."""
         with region.database.writer() as session:
             counter = sa.select(models.Counter.value).where(
                 models.Counter.name == 'booking'
@@ -257,8 +258,8 @@ class TestHealing:
 
 class TestWaiting:
     def wait(self, make_region, **changes):
-        """Return a region, a lease that waits, and those in its way; the last
-        of them takes the second host when the first is taken, too."""
+        """Return a region, a waiting lease, and the leases in its way. The
+        last of these takes the second host while the first is taken, too."""
         region = make_region('one', 'two', **changes)
         others = [
             _on(region, 'one', 60, 90),
@@ -313,7 +314,7 @@ def test_those_who_wait_get_what_a_promise_leaves(make_region):
 
 
 def test_another_writer_on_a_resource_that_changes_is_seen(region, crossed):
-    """The booking is begun anew."""
+    """The booking starts again."""
     real, tries = region.database.writer, []
 
     @contextlib.contextmanager
@@ -343,7 +344,7 @@ ASKS = st.lists(
 
 @given(ASKS, st.sampled_from([minutes(0), replanning.NEAR]))
 def test_of_equal_hosts_all_is_accepted_that_the_peak_allows(asks, near):
-    """Also if it is not enough to read what begins at about the same time."""
+    """This also holds if leases that begin much later must be read, too."""
     hosts, busy = 3, Counter()
     with (
         tempfile.TemporaryDirectory() as directory,

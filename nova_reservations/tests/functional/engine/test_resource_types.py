@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A type of resource that the core knows nothing of."""
+"""A resource type that the core does not know."""
 
 import jsonschema
 import pytest
@@ -14,7 +14,7 @@ from nova_reservations.tests.examples.licences import licences
 
 @pytest.fixture
 def folder(tmp_path):
-    """A cloud of licences: a file says who may use which."""
+    """A cloud of licences: a file for each tells who may use it."""
     folder = tmp_path / 'licences'
     folder.mkdir()
     return folder
@@ -57,7 +57,8 @@ def ask(region, seats=1, **asked):
 
 @pytest.fixture
 def used(folder):
-    """Return licence -> who may use how many seats of it, as it is now."""
+    """Return a function that returns licence -> who may use how many seats
+    now."""
     return lambda: {file.stem: file.read_text() for file in folder.iterdir()}
 
 
@@ -158,7 +159,7 @@ def test_one_that_is_said_to_have_failed_is_replaced(region, used):
         )
 
     revoked = {'licence': first}
-    # Of what it has not asked for, it hears nothing.
+    # The monitor hears only notifications that it has asked for.
     hear('licence.sold', {}, licence_monitor.EXCHANGE, 'warn')
     hear('licence.revoked', revoked, licence_monitor.EXCHANGE, 'info')
     hear('licence.revoked', revoked, None, 'warn')
@@ -288,7 +289,8 @@ def test_a_property_that_a_lease_was_planned_with_stays(region):
 
 
 def test_what_has_changed_of_one_that_a_lease_has_is_healed(region, used):
-    """Behind our back: operators are refused it."""
+    """The property is changed in the database, as operators are not allowed
+    to."""
     one = add(region, 'eda', 1, vendor='acme')
     add(region, 'eda 2', 1, vendor='acme')
     lease = ask(region, resource_properties='["==", "$vendor", "acme"]')

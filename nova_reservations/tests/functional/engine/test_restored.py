@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database is restored from a backup, and the cloud has gone on meanwhile.
+"""A database is restored from a backup after the cloud has gone on.
 
-What doc/source/admin/restore.rst says is shown here.
+The tests show what doc/source/admin/restore.rst says.
 """
 
 import pytest
@@ -235,7 +235,7 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'CREATING'
         assert region.aggregate_of(lease) == hosts
         assert server in region.cloud.instances
-        # What is on its host is not of the lease that was there before.
+        # The server on its host is not one of the lease that was there before.
         assert server in str(region.see(before).why)
 
 
@@ -271,7 +271,8 @@ class TestStacks:
 class TestDrainableHosts:
     @pytest.fixture
     def region(self, make_region):
-        """A drainable host that a lease has which is lost."""
+        """A drainable host whose lease is lost, as it is younger than the
+        backup."""
         region = make_region('one', best_effort_aggregate='donors')
         region.add_host('away', enrol=False)
         region.donate('green')
@@ -326,7 +327,8 @@ class TestHosts:
 
     @pytest.fixture
     def removed(self, region):
-        """Remove a host; return the backup from before."""
+        """Remove a host, and restore the backup from before; return the
+        host."""
         backup = back_up(region)
         [host] = region.hosts.find(objects.HostQuery(name='two'))
         region.hosts.enrolment.remove(host.id, region.now)

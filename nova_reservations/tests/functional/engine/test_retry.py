@@ -95,7 +95,8 @@ def test_by_default_that_is_a_week(make_region):
 def test_retries_are_counted_to_the_last_second_of_the_longest_wait(
     make_region,
 ):
-    """An interval that begins in it ends after it."""
+    """The last retry interval begins within the wait, and would end after
+    it."""
     region = make_region('one', max_create_wait=minutes(2.5))
     region.lease(end=120)
     lease = region.retry()

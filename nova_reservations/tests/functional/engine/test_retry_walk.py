@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that wait are served in their order, also if a worker is killed."""
+"""Leases that wait are served in their order, even if a worker is killed."""
 
 import contextlib
 import datetime
@@ -22,7 +22,8 @@ GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 
 
 def test_slots_for_servers_are_waited_for_too(make_region):
-    """In the same order: hosts for whole are kept from those behind."""
+    """The order is one for all types: hosts for the first lease are kept from
+    the slots of the second."""
     region = make_region('one', 'two', types=TYPES)
     holder = region.lease(start=20, minimum=2)
     whole = region.retry(minimum=2)
@@ -150,7 +151,8 @@ def test_but_not_while_the_turn_of_another_is_being_tried(make_region):
             region.lease()
         holders.append(region.see(first).claimed_by)
 
-    # After the task is taken, and the lease: before the try.
+    # The third step is after the claims of the task and of the lease, before
+    # the try.
     with Steps(region, 3, overtake):
         region.work()
     assert holders == ['the queue']
@@ -196,7 +198,8 @@ def test_what_came_free_while_no_worker_was_there_is_had_by_the_first(
 def test_what_is_freed_while_it_is_looked_at_is_not_missed(
     make_region, number
 ):
-    """Before the claim, and before the record that it waits on."""
+    """The host is freed before the claim, or before the record that the lease
+    waits on."""
     region = make_region('one')
     holder = region.lease(start=20, end=50)
     lease = region.retry(end=60)
@@ -210,7 +213,7 @@ def test_what_is_freed_while_it_is_looked_at_is_not_missed(
 
 
 def crash(region, number):
-    """Let a worker be killed before that step; return whether it was."""
+    """Kill a worker before that step; return whether the step was reached."""
 
     def kill(step):
         raise Killed(step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series: leases that repeat, all of them or what fits."""
+"""Series: leases that repeat; all of them are granted, or those that fit."""
 
 from collections import Counter
 import dataclasses
@@ -38,7 +38,7 @@ SLOT = {
 
 
 def asked(region, start, end, kind=objects.HOST, **item):
-    """Ask for a lease from and until so many minutes from now on."""
+    """Ask for a lease from start to end, in minutes from now."""
     item = {'min': 1, 'max': 1, **item} if kind == objects.HOST else item
     return lease_requests.NewLease(
         name='a course',
@@ -209,7 +209,8 @@ class TestReplanning:
         day = MINUTES_OF_A_DAY
         first = region.lease(day + 60, day + 90)
         [its] = region.hosts_of(first)
-        # The other one is the better fit, if it is taken on both sides.
+        # If both leases get one host, one on the other host replaces the
+        # second.
         other = region.lease(day + 150, day + 180, resource_properties='')
         if region.hosts_of(other) == {its}:
             blocker = region.lease(day + 140, day + 190)
@@ -245,7 +246,7 @@ BUSY = st.lists(
     max_size=6,
 )
 PERIOD = minutes(4 * 60)
-"""The days of the tests are short."""
+"""The period of the series: these days are short."""
 
 
 @settings(max_examples=profile.examples(60))
@@ -260,7 +261,8 @@ PERIOD = minutes(4 * 60)
 def test_equal_hosts_are_had_exactly_if_each_lease_finds_enough(
     busy, start, length, count, least, partial
 ):
-    """Also if leases of the series overlap: the peak tells (hours)."""
+    """This also holds if leases of the series overlap: the peak of each hour
+    decides."""
     hosts, held = 3, Counter()
     with tempfile.TemporaryDirectory() as directory:
         factory = regions.Factory(pathlib.Path(directory))

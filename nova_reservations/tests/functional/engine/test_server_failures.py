@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with a lease of their own on hosts that fail, beside the pool."""
+"""Servers with a lease of their own, beside the pool, on hosts that fail."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def make(make_region):
 
 
 def lease_of(region, host_name, count=1, **asked):
-    """Return an active lease of servers on a host, and these."""
+    """Return an active lease of servers on a host, and the servers."""
     lease, names = test_server_leases.made(region, count=count, **asked)
     for name in names:
         region.cloud.instances[name] = ports.Server(
@@ -97,7 +97,8 @@ class TestFlags:
         assert flags(region, lease) == WHOLE
         look(region, after=0.1)
         assert flags(region, lease) == FAILED
-        # Who disables it by now has only seen that, too.
+        # An administrator who disables the host now does so because it has
+        # failed.
         region.cloud.services['one'] = ports.ComputeService(
             up=False, disabled=True, forced_down=False
         )
@@ -196,7 +197,8 @@ class TestFlags:
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
         look(region)
-        # Of those at failing hosts Nova was asked before it came there.
+        # Nova was asked for servers at failing hosts before the server came
+        # there.
         at = region.cloud.servers.servers_at
         region.cloud.servers.servers_at = lambda hosts: {}
         look(region, after=1)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and their lease: both or neither, whoever dies in the middle."""
+"""Servers and their lease: both or neither, even if a process dies in
+between.
+"""
 
 import dataclasses
 import uuid
@@ -110,7 +112,7 @@ def test_without_an_answer_servers_that_are_there_count(region):
     boot(region, name)
     region.forward(until=5)
     assert region.status(lease) == 'ACTIVE'
-    # Who sent it has waited for it.
+    # The request has waited, and accepts the lease only now.
     region.server_leases.accept(lease.id, region.now)
     assert region.status(lease) == 'ACTIVE'
 
@@ -218,7 +220,7 @@ def test_a_server_that_can_not_be_built_ends_it_in_error(region, start):
     region.forward(until=1)
     assert region.status(lease) == 'ERROR'
     assert 'No valid host' in region.see(lease).status_reason
-    # Its owner sees, and deletes, it in Nova.
+    # The owner sees the server in Nova, and deletes it there.
     assert name in region.cloud.instances
     region.delete(lease)
     with pytest.raises(exception.NotFound):
@@ -264,7 +266,7 @@ def test_servers_are_shown_in_the_order_of_their_making(region):
 
 
 def test_those_who_wait_do_not_wait_for_it(region):
-    """A lease of servers that is CREATING is in nobody's way."""
+    """A lease of servers that is CREATING holds up no waiting lease."""
     lease = request(region)
     region.lease(end=4)
     waits = region.retry(end=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that operators watch say what there is."""
+"""The metrics that operators watch agree with the region."""
 
 import datetime
 
@@ -17,7 +17,7 @@ def read(region, name, *labels):
 
 
 def leave(region, lease, worker):
-    """Have a worker claim the lease, and never be heard of again."""
+    """Have a worker claim the lease, and then disappear."""
     seen = region.see(lease)
     with region.database.writer() as session:
         assert leases.claim(
@@ -63,7 +63,8 @@ def test_host_seconds_are_those_of_the_record_and_of_this_day(region):
     region.active_lease(minimum=2, end=30, project='large')
     lease = region.active_lease(end=15 * 60, project='small')
     region.now += minutes(45)
-    # One is over for long, and no worker has looked: its end counts.
+    # One lease is past its end, and no worker has looked: it counts until that
+    # end.
     assert (hours('large'), hours('small')) == (2 * 0.5, 0.75)
     region.work()
     assert (hours('large'), hours('small')) == (2 * 0.5, 0.75)
@@ -97,7 +98,7 @@ def test_a_lease_that_has_another_host_by_then_lacks_none(region):
     lease = region.active_lease(minimum=2)
     region.cloud.fail(min(region.hosts_of(lease)))
     region.look()
-    # Until its owner knows.
+    # The owner has not acknowledged the other host yet.
     assert region.see(lease).degraded
     assert read(region, 'leases_degraded') == 0
 
@@ -105,7 +106,7 @@ def test_a_lease_that_has_another_host_by_then_lacks_none(region):
 def test_where_no_worker_looks_leases_are_overdue(region):
     region.lease(start=10, end=60)
     region.now += minutes(15)
-    # It is prepared ahead, by ten minutes.
+    # The preparation was due ten minutes before the start.
     assert read(region, 'overdue_seconds', 'lease') == 15 * 60
     region.work()
     assert read(region, 'overdue_seconds', 'lease') == 0
@@ -121,7 +122,7 @@ def test_starts_and_ends_are_as_late_as_they_were(region):
     region.lease(start=10, end=30)
     region.forward(until=9)
     region.now += minutes(3)
-    # It has not begun, and is late already.
+    # The lease has not started, and counts as late already.
     assert read(region, 'lateness_seconds', 'start', '100') == 120
     region.work()
     for _ in range(2):

@@ -58,7 +58,7 @@ TYPES = {objects.HOST: host.PhysicalHost, SHARE: Shares}
 def inventories(vcpus, memory_mb):
     return (
         objects.Inventory('MEMORY_MB', memory_mb, 0, 1, memory_mb, 1, 1.0),
-        # A ratio, units that are reserved: 2 x vcpus in the end.
+        # With the ratio and the reserved unit, 2 x vcpus are left in the end.
         objects.Inventory('VCPU', vcpus + 1, 1, 1, 2 * vcpus, 1, 2.0),
     )
 
@@ -199,7 +199,7 @@ def test_cleaning_keeps_whole_hosts_and_shares_apart_only(make_region):
     region = make_region(types=TYPES, cleaning_time=regions.minutes(10))
     set_capacity(region, 'one', vcpus=2, memory_mb=100)
     region.lease_of(share(4), start=60, end=120)
-    # Nothing of the host changes hands as a whole.
+    # The host does not change hands as a whole, so there is no cleaning.
     region.lease_of(share(4), start=120, end=180)
     with pytest.raises(exception.NotEnoughResources):
         region.lease_of(whole(), start=180, end=240)
@@ -302,7 +302,7 @@ wanted = st.builds(
     Wanted,
     st.integers(0, HOURS - 1),
     st.integers(1, HOURS),
-    # Rarely a whole host, or it would be all of them.
+    # Whole hosts are rare here; otherwise they would take everything.
     st.sampled_from([0, 0, 0, 1, 2]),
     st.integers(1, 4),
     st.integers(1, 3),

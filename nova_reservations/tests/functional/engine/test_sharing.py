@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that are shared, from their owners' wish to their end."""
+"""Reservations that are shared, from the owner's wish to their end."""
 
 import contextlib
 import itertools
@@ -43,7 +43,7 @@ def unshare(region, lease, project='students'):
 
 
 def admitted(region, lease, project='students', **options):
-    """Return whether a server of the project may land by the hint."""
+    """Return whether a server of the project is let in by its hint."""
     try:
         region.access.admit(
             id_of(lease), project, **{'in_slot': False, **options}
@@ -270,7 +270,7 @@ class TestRefusals:
         share(region, lease, 'b')
         with pytest.raises(exception.InvalidState, match='2 projects'):
             share(region, lease, 'c')
-        # Servers of a former one may be there.
+        # Servers of the project that had access may still be there.
         unshare(region, lease, 'a')
         with pytest.raises(exception.InvalidState, match='2 projects'):
             share(region, lease, 'c')

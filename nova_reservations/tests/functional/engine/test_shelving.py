@@ -32,7 +32,7 @@ def server_id(number):
 
 
 def asked_for(region, count=1, start=0, end=60, state='', **asked):
-    """Return a lease and its servers, which run, or are in this state."""
+    """Return a lease and its servers, which run, or are in the given state."""
     lease = region.server_leases.request(
         lease_requests.NewLease(
             name='mine',
@@ -160,7 +160,7 @@ class TestStart:
         region.work()
         assert region.status(lease) == 'ERROR'
         assert 'No valid host was found.' in reason(region, lease)
-        # It is left to its owner to look at.
+        # The server is left for its owner to look at.
         assert state_of(region, server) == 'error'
         region.forward(until=9)
         assert region.see(lease).due_at is None
@@ -200,7 +200,8 @@ class TestStart:
         region.cloud.rooms['elsewhere'] = 1
         region.forward(until=9)
         assert state_of(region, server) == 'shelved_offloaded'
-        # It is its owner's, and the lease has no more to do with it.
+        # The server is left to its owner, and the lease does not touch it any
+        # more.
         region.delete(lease)
         region.forward(until=10)
         assert state_of(region, server) == 'shelved_offloaded'
@@ -412,7 +413,7 @@ def kill(step):
 
 
 def story(make_region, *, kill_at=0):
-    """Tell the life of a server; return what there was, and whether the
+    """Follow servers through their life; return what was seen, and whether the
     worker was killed."""
     region = make_region('one', types=TYPES)
     lease, servers = asked_for(

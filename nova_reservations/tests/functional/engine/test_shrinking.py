@@ -92,7 +92,7 @@ class TestWhatIsGivenBack:
         assert 'waiting for 1 server' in region.see(lease).status_reason
         with pytest.raises(exception.NotEnoughResources):
             region.lease()
-        # It has come.
+        # The server has come.
         region.cloud.boot('three', 'lessee')
         region.cloud.unbuilt.clear()
         region.forward(until=1)
@@ -129,7 +129,7 @@ class TestWhatIsGivenBack:
         assert region.hosts_of(lease) == {'one'}
 
     def test_nor_is_it_given_back_at_once_a_second_time(self, region):
-        """More may come to it then than was listed the first time."""
+        """More servers may be on their way than were listed the first time."""
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -310,7 +310,7 @@ class TestServersOnTheirWay:
         lease = region.active_lease(minimum=3)
         region.change(lease, release_hosts=['two'])
         assert admitted(region, lease) == {'one', 'three'}
-        # Not yet: nobody has told Nova.
+        # The aggregate is unchanged until a worker has told Nova.
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}
 
     def test_a_host_is_nobody_elses_before_it_has_settled(self, region):
@@ -340,7 +340,7 @@ class TestServersOnTheirWay:
             'A server has come meanwhile, so that the lease keeps two'
         )
         assert server in region.cloud.instances
-        # As any other host of it.
+        # The kept host can be given back as any other host of the lease.
         region.change(lease, end=90)
         del region.cloud.instances[server]
         region.change(lease, release_hosts=['two'])
@@ -447,7 +447,7 @@ def test_a_server_that_was_let_in_at_any_step_is_on_a_host_of_its_lease(
     lease = region.active_lease(minimum=3)
 
     def boot(_):
-        # Let in at this step, there at once.
+        # The server is let in, and lands, at this step.
         if 'two' in admitted(region, lease):
             region.cloud.boot('two', 'lessee', 'server')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends of leases where a nova-compute is not heard: its guests may run on."""
+"""Leases end while a nova-compute is silent: its guests may still run."""
 
 import contextlib
 import dataclasses
@@ -120,8 +120,8 @@ BUT_ONE = '["!=", "$service_name", "one"]'
 
 
 def over_but_for_one(region, project='another'):
-    """Return a lease of three hosts that is at its end, with a server on one
-    of which nothing is heard; and who has the other two from then on."""
+    """Return a lease of three hosts that is at its end, and a lease that is to
+    have two of them next. The third host is silent, and has a server."""
     lease = region.active_lease(minimum=3)
     late = region.lease(
         start=60,
@@ -137,7 +137,8 @@ def over_but_for_one(region, project='another'):
 
 
 def windows(region, lease):
-    """Return host -> the end of its allocation, and whether it is free."""
+    """Return host -> the end of its allocation, and whether that is
+    released."""
     with region.database.reader() as session:
         rows = session.execute(
             sa.select(

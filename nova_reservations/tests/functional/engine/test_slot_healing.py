@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of hosts that fail are had on others, on a cloud in memory."""
+"""A lease gets slots on other hosts when its hosts fail, on a cloud in
+memory.
+"""
 
 import pytest
 
@@ -24,13 +26,15 @@ def fail(region, host):
 
 
 def shown(region, lease):
-    """Return whether it lacks resources, and whether it has others."""
+    """Return whether the lease lacks resources, and whether they have
+    changed."""
     [reservation] = region.see(lease).reservations
     return reservation.missing_resources, reservation.resources_changed
 
 
 def assert_in_nova(region, lease, offered):
-    """The slots of the lease are exactly these, in all that the cloud has."""
+    """Check that the lease has exactly these slots, everywhere in the
+    cloud."""
     found = furniture(region, lease)
     assert found['slots'] == offered
     assert found['hosts'] == set(offered)

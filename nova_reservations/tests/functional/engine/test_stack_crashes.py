@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker is killed, or refused, before each step of a lease of a stack with
-servers, a volume and an address.
-
-What there is at the end must be what there is when nobody is killed.
+servers, a volume and an address. The final state must be that of a run without
+a kill.
 """
 
 import pytest
@@ -73,7 +72,7 @@ def test_another_worker_finishes_what_a_killed_one_began(told, story):
 
 
 def outcome(region, worker=None):
-    """Return what there is when all claims are over, and at last."""
+    """Return what there is when all claims have expired, and at the end."""
     for pause in (0.6, 0.1, 0.1):
         region.now += minutes(pause)
         region.work(worker)
@@ -84,7 +83,7 @@ def outcome(region, worker=None):
 
 
 def there(region):
-    """Return all that there is of the lease."""
+    """Return all that the lease has in the cloud."""
     return (
         [made.state for made in region.cloud.stacks_made.values()],
         len(region.cloud.instances),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of Heat: what is asked for, and what is promised for it.
+"""Stacks of Heat: requests for them, and the promises that these get.
 
 Decision 0058: doc/source/decisions/0058-stacks
 """

@@ -22,7 +22,7 @@ UNREACHABLE = exception.CloudUnavailable(service='Nova', reason='no route')
 
 
 def run_alone(region, lease):
-    """Have a worker look at this lease before any other that is due."""
+    """Have a worker claim and run this lease before any other due lease."""
     lease = region.see(lease)
     with region.database.writer() as session:
         assert leases.claim(
@@ -101,7 +101,7 @@ def test_a_prepared_start_is_one_record_and_no_write_to_the_cloud(region):
     region.now = NOON + minutes(5)
     with Steps(region) as steps:
         region.work()
-    # To claim it, and to record the start.
+    # One write claims the lease, and one records the start.
     assert steps.taken == ['record'] * 2
 
 
@@ -377,7 +377,7 @@ def test_no_host_is_in_the_aggregates_of_two_active_leases(make_region):
     first = region.lease(end=60)
     second = region.lease(start=60, end=120)
     region.forward(until=55)
-    # Prepared in both, but only one of the two leases is active.
+    # The host is prepared for both leases, but only one of them is active.
     assert region.aggregate_of(first) == region.aggregate_of(second)
     assert region.status(second) == 'PENDING'
     region.forward(until=61)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole pools are leased, beside volumes in pools."""
+"""Whole pools are leased, and volumes in pools beside them."""
 
 import dataclasses
 
@@ -34,7 +34,7 @@ def region(make_region):
 
 
 def make(region, *sizes, project='lessee'):
-    """Make volumes, as the project does that has access to a volume type."""
+    """Make volumes as a project that has access to a volume type."""
     volumes = region.cloud.volumes
     (name,) = (
         name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications of a lease say what it holds at that moment."""
+"""Notifications of a lease tell what the lease holds at that moment."""
 
 import contextlib
 
@@ -9,12 +9,12 @@ from nova_reservations.engine import notifications
 from nova_reservations.tests.functional.engine import failures
 
 WHOLE = {'VCPU': 16, 'MEMORY_MB': 65536, 'DISK_GB': 1000, objects.HOST: 1}
-"""What a lease of one host holds."""
+"""A lease of one host holds this much."""
 
 
 def told(region, event_type):
-    """Return what the last notification of a type says of the lease's only
-    reservation; None if that holds nothing by it."""
+    """Return the resources of the lease's only reservation in the last
+    notification of this type; None if there are none."""
     *_, payload = (
         payload for kind, payload in region.notes if kind == event_type
     )

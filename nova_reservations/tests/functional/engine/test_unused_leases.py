@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that nobody uses are told of, or end; all others are let be."""
+"""Leases that nobody uses are reported, or end; all other leases are left
+alone.
+"""
 
 import dataclasses
 
@@ -22,7 +24,7 @@ from nova_reservations.tests.functional.engine import test_maintenance
 from nova_reservations.tests.functional.engine import test_server_leases
 
 TIMEOUT = 15
-"""Minutes after which a lease is unused."""
+"""Minutes after which a lease counts as unused."""
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_a_lease_that_nobody_uses_ends_and_says_why(region):
     assert not recorded.going_on(region)
     assert recorded.totals(region)['lessee', objects.HOST] == TIMEOUT * 60
     assert region.told(lease)[-2:] == ['unused', 'event.end_lease']
-    # Others can have its host at once.
+    # Other leases can have its hosts at once.
     assert region.lease(minimum=2, end=30)
 
 
@@ -132,7 +134,7 @@ def test_what_is_on_its_hosts_keeps_a_lease_whoever_let_it_in(region, project):
     stranger = region.cloud.boot(name, project)
     look(region)
     assert region.status(lease) == 'ACTIVE'
-    # From then on it has been used.
+    # The lease counts as used from then on.
     del region.cloud.instances[stranger]
     look(region)
     assert region.status(lease) == 'ACTIVE'
@@ -236,7 +238,7 @@ def test_none_is_ended_where_most_are_unused(make, monkeypatch):
     use(region, found[0])
     look(region)
     assert len(active(region)) == 3
-    # As many are used by now.
+    # Now half of the leases are used.
     use(region, region.active_lease(end=40))
     look(region, 1)
     assert len(active(region)) == 2

@@ -12,7 +12,7 @@ SECOND = datetime.timedelta(seconds=1)
 
 
 def refused(region, lease, **changes):
-    """Return what is said to a change that changes nothing."""
+    """Return the refusal of a change; check that nothing has changed."""
     before = region.picture()
     with pytest.raises(exception.ReservationsError) as caught:
         region.change(lease, **changes)
@@ -90,7 +90,7 @@ class TestDates:
         lease = region.lease(start=30, end=60)
         (host,) = region.hosts_of(lease)
         other = region.lease(start=60, end=90, minimum=1)
-        # Packed right behind it, on the same host.
+        # The second lease follows right after the first, on the same host.
         assert region.hosts_of(other) == {host}
         region.change(lease, end=90)
         assert region.hosts_of(lease) == {'one', 'two'} - {host}

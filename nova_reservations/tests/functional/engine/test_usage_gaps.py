@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker without a record leaves gaps in it, which are closed later."""
+"""A worker that writes no record of use leaves gaps, which are closed
+later.
+"""
 
 import pytest
 import sqlalchemy as sa
@@ -33,17 +35,17 @@ def write(region, statement):
 
 
 def lose(region):
-    """Let it be as if nothing had been recorded."""
+    """Delete all records, as if nothing had been recorded."""
     write(region, sa.delete(models.Usage))
 
 
 def reopen(region):
-    """Let it be as if no end had been recorded."""
+    """Reopen all records, as if no end had been recorded."""
     write(region, sa.update(models.Usage).values(ended_at=None))
 
 
 def times(region):
-    """Return (from, to) of what is recorded, in minutes after noon."""
+    """Return (from, to) of each record, in minutes after noon."""
     return {
         tuple(
             time and (time - NOON) / minutes(1)
@@ -116,7 +118,7 @@ def test_what_is_recorded_is_let_be(region, monkeypatch):
 
 @pytest.mark.parametrize('deleted', [False, True])
 def test_a_server_was_in_its_lease_until_that_was_over(region, deleted):
-    """Two nodes of a cluster do not know of each other's locks."""
+    """A use may be left open, as nodes of a cluster do not share row locks."""
     lease = region.active_lease(end=60)
     coming = region.lease(start=500, end=600)
     for server, lets_in in (('one', lease), ('other', coming)):
@@ -139,7 +141,7 @@ def test_a_server_was_in_its_lease_until_that_was_over(region, deleted):
             goes_on=models.ServerUsage.server_uuid
         ),
     )
-    # What is not known to be over is not purged.
+    # A record that is not known to be over is not purged.
     old = purge.Asked(leases=region.now + minutes(1))
     rows = region.services.purge
     assert rows.count(old)['leases'] == 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use of open hosts and slots, against brute force: servers come without
-asking, and are moved, shelved, resized and deleted."""
+"""Use of open hosts and slots, against brute force: servers come without a
+hint, and are moved, shelved, resized and deleted."""
 
 from collections import Counter
 import dataclasses
@@ -56,7 +56,7 @@ acts = st.tuples(st.one_of(comings, others, others, ends), st.integers(0, 9))
 class Known:
     """A server, as the oracle knows it.
 
-    :ivar since: when the present part of its use began; None: it uses nothing.
+    :ivar since: when its present use began; None: the server uses nothing.
     """
 
     uuid: str
@@ -87,7 +87,7 @@ class Play:
             end=DAYS,
         )
         region.work()
-        # No lease ends in the second in which it has begun.
+        # A lease does not end in the second in which it has begun.
         region.now += minutes(1)
         self.leases = [whole, slots]
         self.over = set()
@@ -122,18 +122,19 @@ class Play:
         self.servers.remove(known)
 
     def leave(self, known, _):
-        """It is moved, and there is no room in the reservation."""
+        """Move the server out, as if the reservation had no room."""
         if self.is_on_a_host(known):
             self.put(known, host=OUTSIDE, state='active')
             self.pause(known)
 
     def begin_to_leave(self, known, _):
-        """Its resize may be reverted still."""
+        """Resize the server out of the reservation; the resize may still be
+        reverted."""
         if self.is_on_a_host(known) and known.since is not None:
             self.put(known, host=OUTSIDE, state='resized')
 
     def go_back(self, known, _):
-        """nova-conductor reverts a resize, and asks no nova-scheduler."""
+        """Revert a resize, for which nova-conductor asks no nova-scheduler."""
         if self.is_on_a_host(known) and self.state(known) == 'resized':
             self.put(known, host=self.host(known.lease), state='active')
 
@@ -172,10 +173,10 @@ class Play:
                 if known.lease is lease:
                     self.pause(known)
 
-    # What these are made of.
+    # Helpers of the acts above
 
     def claim(self, known):
-        """Do as nova-scheduler does after its claim."""
+        """Record the use as nova-scheduler does after its claim."""
         region = self.region
         region.access.record_use(
             known.uuid,
@@ -187,7 +188,7 @@ class Play:
             known.since = region.now
 
     def pause(self, known):
-        """Count what the server has used until now."""
+        """Add up the server's use until now, and end it."""
         if known.since is not None:
             lasted = (self.region.now - known.since).total_seconds()
             lease_id = known.lease.id
@@ -214,7 +215,7 @@ class Play:
         )
 
     def pass_time(self, count):
-        """Have the look of a minute, which a clock by hand has at once."""
+        """Run the look that is due each minute, and let time pass."""
         region = self.region
         region.soon(deleted_servers.TASK)
         region.work()

@@ -66,8 +66,8 @@ def test_one_goes_on_once_however_often_it_is_let_in(region, let_in):
 
 
 class TestBesideAnOlderRelease:
-    """Its nova-schedulers run on while others are restarted: they do not mark
-    what goes on."""
+    """The older release's nova-schedulers run on while others are restarted.
+    They do not mark uses that go on."""
 
     @pytest.fixture
     def write(self, region):
@@ -180,7 +180,7 @@ def test_one_that_was_not_created_is_forgotten(region, let_in):
 
 
 class TestBeforeTheLease:
-    """A server may be there before the lease that it carries."""
+    """A server may exist before the lease that it carries."""
 
     @pytest.fixture
     def lease(self, region):

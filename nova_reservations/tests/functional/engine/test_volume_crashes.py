@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker is killed before each step of a lease of hosts and volumes, or
-whole pools.
-
-What there is at the end must be what there is when nobody is killed.
+whole pools. The final state must be that of a run without a kill.
 """
 
 import pytest
@@ -59,7 +57,7 @@ def keep(region):
 
 
 def healing(region):
-    """A pool that is down, and nobody has seen it."""
+    """A pool is down, and no monitor has seen that yet."""
     lease = region.lease_of(asked(30, 1, volume_type=None))
     region.work()
     del region.cloud.volumes.pools[min(region.hosts_of(lease))]
@@ -79,8 +77,7 @@ def whole_growth(region):
 
 
 def _filled(region, **more):
-    """Return a lease of two pools with volumes of the project's, at its
-    end."""
+    """Return a lease at its end, of two pools with volumes of the project."""
     lease = region.lease_of(HOST, pools.whole(2, **more))
     region.work()
     for name, projects in region.cloud.volumes.access.items():
@@ -106,7 +103,7 @@ def whole_keep(region):
 
 
 def whole_healing(region):
-    """A pool that is down with nothing in it, and nobody has seen it."""
+    """An empty pool is down, and no monitor has seen that yet."""
     lease = region.lease_of(pools.whole())
     region.work()
     del region.cloud.volumes.pools[min(region.hosts_of(lease))]
@@ -149,8 +146,8 @@ def test_another_worker_finishes_what_a_killed_one_began(told, story):
 
 
 def outcome(region, worker=None):
-    """Return what is in Cinder when all claims are over, and all there is at
-    last."""
+    """Return what is in Cinder when all claims have expired, and what is left
+    at the end."""
     for pause in (0.6, 0.1):
         region.now += minutes(pause)
         region.work(worker)

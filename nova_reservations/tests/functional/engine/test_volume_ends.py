@@ -32,7 +32,7 @@ def of(project, size, count, status='available'):
 
 @pytest.fixture
 def keeps(region):
-    """A region in which volumes are kept."""
+    """A region whose configuration lets leases keep volumes."""
     region.opts.set_override('kept_volume_type', 'open', 'reservations')
     region.cloud.volumes.add_type('open', pool_name='open')
     return region
@@ -109,8 +109,8 @@ def test_a_volume_that_can_not_be_moved_is_told_of_and_stays(keeps):
 
 
 def requests_to_move(region, *, until):
-    """Return the times at which Cinder is asked to move volumes, while time
-    passes."""
+    """Let time pass; return the times at which Cinder is asked to move
+    volumes."""
     asked_at = []
 
     def note(step):
