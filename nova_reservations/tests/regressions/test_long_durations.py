@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease that may wait, asked for with a duration of 69 years, was refused
-with 503, as if the database could not be reached: its column of seconds takes
-31 bits on MariaDB and PostgreSQL.
-
-Found in the review of issue 13.
+"""A lease that may wait, and has a duration of 69 years, was refused with 503,
+as if the database could not be reached. The column of seconds has 31 bits on
+MariaDB and PostgreSQL. Found in the review of issue 13.
 """
 
 import pytest

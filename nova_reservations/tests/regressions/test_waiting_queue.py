@@ -247,7 +247,8 @@ def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
 def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
     make_region, monkeypatch, few
 ):
-    """Also at a time when it was not free for the first."""
+    """This also holds for a window in which the first lease could not have
+    had its hosts."""
     monkeypatch.setattr(retry, 'FEW', few)
     region = make_region('one', 'two')
     region.active_lease(end=60)

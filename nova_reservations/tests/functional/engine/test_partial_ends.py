@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An end releases resources one by one while it waits for the rest. These tests
-are of resources other than hosts.
+"""An end releases resources one by one while it waits for the rest.
+
+These tests are of resources other than hosts.
 """
 
 from nova_reservations.testing import addresses

@@ -29,7 +29,7 @@ CLASSES = ('VCPU', 'MEMORY_MB')
 
 
 class Shares(base.ResourceType):
-    """Shares of hosts, of which nobody is told."""
+    """Shares of hosts in our database only: no service is told of leases."""
 
     schema: ClassVar = {'type': 'object'}
     update_schema: ClassVar = schema
