@@ -249,20 +249,43 @@ def ended_as_they_began(party, entries):
 
 
 def nothing_is_lost(party):
+    lease_now(party, len(HOSTS))
+
+
+def lease_now(party, count):
     now = party.database.now()
-    every = {'min': len(HOSTS), 'max': len(HOSTS)}
-    party.leases.create(
-        lease_requests.NewLease(
-            name='all',
-            project_id='p',
-            user_id='u',
-            start=now,
-            end=now + datetime.timedelta(hours=1),
-            before_end=None,
-            reservations=(lease_requests.NewReservation(objects.HOST, every),),
-        ),
-        now,
+    hosts = {'min': count, 'max': count}
+    asked = lease_requests.NewLease(
+        name='all',
+        project_id='p',
+        user_id='u',
+        start=now,
+        end=now + datetime.timedelta(hours=1),
+        before_end=None,
+        reservations=(lease_requests.NewReservation(objects.HOST, hosts),),
     )
+    return party.leases.create(asked, now)
+
+
+def test_a_host_that_an_active_lease_gave_back_is_not_used_twice(party):
+    one = worker.Worker('one', party.database, party.lifecycle, party.tasks, 1)
+
+    def work():
+        for seconds in range(5):
+            one.tick(party.database.now() + datetime.timedelta(0, seconds))
+            one.drain()
+
+    lease = lease_now(party, len(HOSTS))
+    work()
+    fewer = {lease.reservations[0].id: {'min': 1, 'max': 1}}
+    change = lease_requests.LeaseChanges(reservations=fewer)
+    party.leases.update(lease.id, change, party.database.now())
+    work()
+    lease_now(party, len(HOSTS) - 1)
+    work()
+    entries = journal(party.database)
+    assert sum(entry.what == 'start' for entry in entries) == 2
+    assert used_twice(entries) == []
 
 
 @EVERYWHERE
