@@ -329,7 +329,8 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
 
 
 def _database(conf: cfg.ConfigOpts) -> api.Database:
-    """Return the database that conf names, with the options of that group.
+    """Return the database that conf names, with the options of the group that
+    names it.
 
     :raises: DatabaseUnavailable
     """

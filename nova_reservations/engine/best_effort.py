@@ -297,7 +297,7 @@ class BestEffort:
     def _overdue(
         self, closed: Collection[closings.Closing], now: datetime.datetime
     ) -> dict[int, str]:
-        """Return resource id -> reason, of hosts on which servers in flight
+        """Return resource id -> reason, of hosts for which servers in flight
         were waited for too long."""
         found = {}
         for closing in closed:

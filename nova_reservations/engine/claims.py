@@ -114,8 +114,8 @@ class Held:
         self.provider_changes: list[ports.GenerationChanges] = []
 
     def check(self) -> None:
-        """:raises: ClaimLost if another worker has claimed the lease, or it
-        is no longer in the state that the caller acts on
+        """:raises: ClaimLost if the claim does not stand any more, or the
+        lease is no longer in the state that the caller acts on
         """
         with self.database.causal_reader() as session:
             held = leases.is_held(

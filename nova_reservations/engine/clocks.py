@@ -86,8 +86,8 @@ def _apart(
 ) -> datetime.timedelta:
     """Return by how much, at least, the database's clock was ahead.
 
-    The database answered at an unknown time between before and after, so any
-    time between these agrees with it.
+    The database answered at an unknown moment between before and after, so it
+    may agree with this process if its time is between these.
     """
     if now > after:
         return now - after

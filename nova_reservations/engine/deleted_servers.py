@@ -28,9 +28,9 @@ class DeletedServers:
         self.cloud = cloud
 
     def look(self, now: datetime.datetime) -> None:
-        """Release servers that are gone from the leases that they carry, and
-        end the usage records of servers that are gone or on no host of their
-        reservation. A lease without any server left to carry it is due to end.
+        """Take servers that are gone out of their leases. End the usage
+        records of servers that are gone or on no host of their reservation. A
+        lease without any server left to carry it is due to end.
 
         :raises: CloudUnavailable
         """

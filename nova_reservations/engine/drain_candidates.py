@@ -24,7 +24,7 @@ from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
 
 PAGE = 128
-"""How many drainable hosts, beyond those wanted, are compared."""
+"""The number of drainable hosts, beyond those wanted, that are compared."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

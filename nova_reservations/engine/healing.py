@@ -115,8 +115,8 @@ class Healing:
     def move_off(
         self, lease_id: str, resource_id: int, now: datetime.datetime
     ) -> bool:
-        """Give the lease another resource in place of one that works, if
-        another one is free; return whether the lease was changed.
+        """Give the lease another resource in place of one that works, if it
+        can have another one; return whether the lease was changed.
 
         :raises: Contended
         """
@@ -148,8 +148,8 @@ class Healing:
     def replace_failed(
         self, lease_id: str, now: datetime.datetime
     ) -> objects.Lease:
-        """Replace resources that the lease can't use because its owner asks
-        for that, whatever heal_active says.
+        """Replace the resources that the lease can't use, whatever heal_active
+        says: its owner has asked for that.
 
         :raises: NotFound, InvalidState, NotEnoughResources, Contended
         """

@@ -72,7 +72,10 @@ def refusal(
     lease: objects.Lease,
     first: Sequence[objects.Lease],
 ) -> exception.ReservationsError:
-    """Return the error for a lease for which the leases ahead left nothing."""
+    """Return the error for a lease for which nothing was left.
+
+    :param first: the leases ahead that workers are trying; may be empty
+    """
     if not first:
         return refusal
     if lease.lease_type != states.LeaseType.RETRY:

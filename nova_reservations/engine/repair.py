@@ -251,7 +251,8 @@ class Repair:
                 [offer],
             )
             # The search ignored the reservation's own allocations, so its
-            # former resource was offered; keep_all makes the plan take it.
+            # former resource was offered. It is the only offer, so the plan
+            # takes it.
             if lost and self._swap([ask], [lost]):
                 given = [holding for holding in given if holding not in lost]
                 taken = True

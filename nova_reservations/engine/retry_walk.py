@@ -57,8 +57,8 @@ MOST = 50
 for other work, too."""
 
 CLAIM = datetime.timedelta(seconds=30)
-"""The time for which nobody overtakes a lease that is being tried, even if the
-worker dies."""
+"""The time for which nobody overtakes a lease that is being tried, if the
+worker dies in the middle."""
 
 SOON = datetime.timedelta(seconds=1)
 """The pause of a walk that has met another worker at a lease."""

@@ -33,7 +33,7 @@ from nova_reservations.objects import states
 PREFIX = 'nova_reservations_'
 
 RECENT = datetime.timedelta(hours=1)
-"""Starts and ends that were due in this last time are looked at."""
+"""Starts and ends that were due within this time before now are looked at."""
 
 MOST = 10_000
 """The most starts, and the most ends, that are looked at: the latest ones."""
@@ -277,7 +277,7 @@ def _steps(session: api.Session, now: datetime.datetime) -> Readings:
 
 
 def percentile(ascending: Sequence[float], share: int) -> float:
-    """Return the least of the numbers that this share of them do not exceed.
+    """Return the least number that at least this share of them do not exceed.
 
     :param share: per cent, from 1 on
     """

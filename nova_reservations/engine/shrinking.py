@@ -118,8 +118,8 @@ def close(
     changes: lease_requests.LeaseChanges,
     now: datetime.datetime,
 ) -> objects.Lease | None:
-    """Close resources that are given back to new servers; return the lease as
-    it is then, with the params to write. None: nothing is given back.
+    """Keep new servers off the resources that are given back; return the lease
+    as it is then, with the params to write. None: nothing is given back.
 
     :param lease: the lease as it is asked to be
     :raises: InvalidInput, InvalidState, Contended
@@ -159,7 +159,7 @@ def check_none_leaves(
     session: api.Session, types: resource_types.Types, lease: objects.Lease
 ) -> None:
     """:raises: InvalidState while anything of the lease is being given back:
-    if it turns out to be used, it must stay as long as the lease"""
+    what turns out to be used must stay for as long as the lease"""
     params = {item.id: item.params for item in lease.reservations}
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]

@@ -5,8 +5,8 @@ A change is refused only where it adds to an excess: a project that has more
 than a lowered limit can still give back, and ask for other times.
 
 What a lease that is over has not given back still counts. In the first minute
-it counts at this instant only. Then it counts until its end is overdue. Once
-its end is overdue it counts at all times to come.
+after its end it counts for the next minute only. Then it counts until its end
+is overdue. Once its end is overdue it counts at all times to come.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 
 SOON = datetime.timedelta(minutes=1)
-"""What is over counts for this long from now on: clients give a start of now
-to the minute. No ordinary end takes longer."""
+"""What is over counts for at least this long from now on, because clients give
+a start of now to the minute. No ordinary end takes longer."""
 
 FOREVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 

@@ -45,8 +45,8 @@ _time = operator.itemgetter(0)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hold:
-    """A resource is held from start until just before end, which includes the
-    time for cleaning.
+    """A resource is held from start until just before end; the time for
+    cleaning is included.
 
     :ivar end: None: nobody knows.
     :ivar amounts: resource class -> units; None: as a whole.

@@ -33,8 +33,9 @@ def assign(
     """Return how many slots each ask gets of which resource.
 
     Resources that are shared already go first, and among them those that will
-    be full, so that unused resources stay whole. If an ask then gets too
-    little, a second attempt takes the resources in the order of their ids.
+    be full, so that unused resources stay whole. If one of several asks then
+    gets too little, a second attempt takes the resources in the order of their
+    ids.
 
     :param excluded: ids of resources that a sibling takes as a whole.
     """

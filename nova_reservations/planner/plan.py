@@ -41,7 +41,8 @@ def assign(
     Whole resources are chosen first. If a share then finds no room, a second
     attempt chooses the shares first.
 
-    :param seed: the id of the lease; the same seed gives the same choice.
+    :param seed: the same seed gives the same choice: the id of the lease, or
+        of its series.
     :param best_fit: whether the best fit goes first; otherwise each seed has
         an order of its own.
     """

@@ -7,7 +7,7 @@ obstacle begins, the resource exchanges its promises from then on with another
 resource that is free at that time. If all resources are equal, and all later
 promises may move, this finds room whenever the peak of demand allows it: the
 newcomer is not placed yet, so another resource is free when the obstacle
-begins. In all other cases the search ends at a limit.
+begins. Otherwise the search may find nothing, and gives up at a limit.
 
 Decision 0031: doc/source/decisions/0031-promises-may-move
 """

@@ -89,7 +89,8 @@ class Tasks:
     def all(self) -> list[Task]:
         refresh = self.options.host_refresh_interval
         polling = self.options.polling_interval
-        # Without polling, only notifications make this task due.
+        # Without polling, the task is due only when it is hurried: by a
+        # notification, or by itself while a host is down.
         watching = polling if self.options.enable_polling_monitor else NEVER
         heal = self.options.healing_interval or NEVER
         return [
