@@ -127,7 +127,8 @@ class Parts:
 
     :ivar later: takes calls of plugins that nobody waits for.
     :ivar limits: the limits of projects; None: as the options say.
-    :ivar sent: waits until all that ``notify`` was given is sent.
+    :ivar sent: waits for what ``notify`` was given to be sent; returns whether
+        all of it is.
     """
 
     database: api.Database

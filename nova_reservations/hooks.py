@@ -27,7 +27,6 @@ class Hook:
     """Something of Nova that we use.
 
     :ivar expected: the names of its parameters, or the name of its type.
-
     :ivar purpose: what we need it for.
     """
 

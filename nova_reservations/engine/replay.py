@@ -39,7 +39,8 @@ MOST = 100_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tried:
-    """:ivar accepted: None: its resource type is not known any more.
+    """:ivar accepted: None: what it asked for is not known any more, or is not
+    of hosts.
 
     :ivar hours: how many hours of whole hosts it asked for.
     """
