@@ -92,7 +92,7 @@ class _PluginState:
     ) -> Any:
         """Return the result of a method of the plugin, or _FAILED.
 
-        If it failed in the middle, its figures are unknown from then on.
+        If it failed in the middle, its figures are unknown until it is reset.
         """
         answer = self.guard.call(where, _FAILED, function, *args)
         if answer is _FAILED:

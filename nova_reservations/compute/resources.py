@@ -99,9 +99,9 @@ class Resource(abc.ABC):
     """One resource of one node.
 
     An exception of a method is logged with the plugin's name, and Nova goes
-    on. The plugin is then neither asked nor reported until the next audit
-    resets it. After three failures without a good audit between them it is
-    off.
+    on. What the plugin holds is then neither tested nor reported until the
+    next audit resets it. After three failures without a good audit between
+    them the plugin is off.
 
     :cvar version: of the figures that write() returns; count it up when they
         change their meaning.

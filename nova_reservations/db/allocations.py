@@ -301,9 +301,9 @@ def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
 
 
 def occupied() -> sa.ColumnElement[bool]:
-    """Return the condition that the resource of an allocation failed while
-    another reservation had it, which has got a replacement but may not have
-    left the resource yet."""
+    """Return the condition that the resource of an allocation was taken from
+    another reservation when it failed, and that this reservation may not have
+    left it yet."""
     other = ALLOCATION.alias()
     return sa.exists().where(
         other.c.resource_id == ALLOCATION.c.resource_id,

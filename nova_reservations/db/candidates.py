@@ -246,8 +246,8 @@ class _Offers:
         held, window = self._held, self.window
         # The order is that of end_date, which the index has. Whole resources
         # are held one after the other, so it is the order of start_date too.
-        # Shares may overlap: next_start is then not the first, but it only
-        # ranks resources that are free.
+        # Shares may overlap, and next_start may then not be the first start:
+        # it only ranks resources that are free.
         last_end = (
             self._of_resource(held.end_date, held.end_date <= window.start)
             .order_by(held.end_date.desc())

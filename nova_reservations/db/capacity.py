@@ -2,7 +2,7 @@
 """Capacity that came free, and the leases that may want it.
 
 Two kinds of leases do: those that wait for capacity, and degraded ones that
-lack some. freed() tells the workers of both. The resources are recorded until
+lack some. freed() makes workers look at both. The resources are recorded until
 a worker has gone through the waiting leases.
 
 Every function joins the caller's transaction.

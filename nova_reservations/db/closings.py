@@ -44,7 +44,7 @@ class Closing:
 
 
 def begin(session: orm.Session, resource_id: int, attempt: str) -> Closing:
-    """Begin the closing of a host; an earlier attempt at it has lost."""
+    """Begin the closing of a host; an earlier attempt has then lost it."""
     delete(session, resource_id)
     session.execute(
         sa.insert(CLOSING).values(resource_id=resource_id, attempt=attempt)

@@ -118,7 +118,7 @@ def set_condition(
     """Record whether a resource works.
 
     The generation changes, so bookings that were planned on the former
-    condition fail. The brake is taken off a resource that has not failed.
+    condition fail. If the resource has not failed, its brake is forgotten.
     """
     columns: dict[str, Any] = dataclasses.asdict(condition)
     if not condition.failed:

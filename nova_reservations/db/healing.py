@@ -100,7 +100,7 @@ def needing_repair(
         RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
     ).where(
         RESOURCE.c.hold == states.Hold.DISABLED,
-        # A lease that had the resource before it was disabled may go on.
+        # A lease that began before the resource was disabled may go on.
         sa.or_(
             LEASE.c.status == states.Lease.PENDING,
             LEASE.c.start_date > RESOURCE.c.held_since,
@@ -216,7 +216,7 @@ def give(
     given_at: datetime.datetime | None,
 ) -> None:
     """Give the reservation slots in place of others, in addition to what it
-    has. A resource that it had before keeps its former given_at.
+    has. A resource that it had to leave before keeps its former given_at.
 
     :param slots: resource id -> how many slots the reservation has there
         afterwards

@@ -144,8 +144,9 @@ def rivals(names: Collection[str]) -> sa.ColumnElement[bool]:
 def is_large(
     resource_type: str, name: str, amount: int
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that one inventory of a resource, or of a provider
-    below it, could give this amount if it were empty; traits are ignored."""
+    """Return the condition that a resource, or a provider below it, could give
+    as much of the amount as one provider must give, if nothing of it was held;
+    traits are ignored."""
     if resource_type != objects.HOST or name in shapes.OF_HOSTS:
         return _has(INVENTORY, name, amount)
     shape = shapes.parse(name)

@@ -557,7 +557,7 @@ class Allocation(Base):
     as soon as nothing of the lease is on the resource any more. leaving_at is
     set when the lease, while it is active, gives the resource back: it is
     closed to new servers, and released if none has come. awaited: the servers
-    that could still come after that; not set before they are listed.
+    that could still come when that had settled; not set before.
     stays_because: why servers could not be moved off a replaced resource.
     """
 

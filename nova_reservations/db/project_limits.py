@@ -96,7 +96,7 @@ def look(
     window: interval.Interval | None = None,
 ) -> Holdings:
     """Return the leases of the project that are not over, and what these and
-    others hold from now on, or have not given back after its end.
+    others hold from now on, or have not given back though its end is past.
 
     :param wanted: what is not limited does not matter
     :param window: nor does what is held only outside this window

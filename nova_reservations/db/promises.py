@@ -129,8 +129,8 @@ def movable(
     now: datetime.datetime,
     window: interval.Interval | None = None,
 ) -> list[Movable]:
-    """Return the reservations whose resources may be exchanged: of leases that
-    have not begun, that no worker holds, and that no server waits for.
+    """Return the reservations whose resources may be exchanged, as far as
+    their leases tell: these have not begun, and no worker holds them.
 
     :param window: those of leases that start in it
     """

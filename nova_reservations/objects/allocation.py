@@ -83,8 +83,8 @@ class Holding:
         taken note yet.
     :ivar replaced: another one was given in its place.
     :ivar leaving_at: when the owner gave it back; None: it did not.
-    :ivar awaited: servers that could still come to it after that; None: they
-        are not listed yet.
+    :ivar awaited: servers that could still come to it when that had settled;
+        None: they are not listed yet.
     :ivar forced_down: it has failed, and nothing runs on it.
     :ivar hold: why no new lease is to have it, though it has not failed;
         held_since: since when.

@@ -93,7 +93,7 @@ class Lease:
 
     :ivar max_retries: how many times ``create_retry_interval`` a lease waits.
     :ivar arrival: its number among all leases that have ever had to wait;
-        None: it had not to.
+        None: it never had to wait.
     :ivar duration: seconds that it has from whenever it starts; None: its
         end is fixed.
     :ivar version: changes with each write; writers compare and set it.

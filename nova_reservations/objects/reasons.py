@@ -31,7 +31,7 @@ def fit(reason: str) -> str:
         return reason
     kept = reason[: LONGEST - _ROOM]
     ends = [found.start() for found in _BETWEEN.finditer(kept)]
-    # But not if one item is longer than half of the text.
+    # Not where the next item is so long that half of the text would be lost.
     if ends and ends[-1] > LONGEST // 2:
         kept = kept[: ends[-1]]
         left_out = len(_BETWEEN.findall(reason[len(kept) :]))

@@ -263,7 +263,7 @@ class Servers(Protocol):
         """Return where the servers could go without a reservation: not to
         hosts of the pool, nor to hosts that are fenced or do not work.
 
-        A server for which Nova could not look up a host fits nowhere.
+        A server whose request Nova has lost, or would refuse, fits nowhere.
         """
 
     def release_claims(
@@ -315,8 +315,8 @@ class Servers(Protocol):
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
 
-        An open resize is confirmed first. A server that its user has
-        soft-deleted is deleted.
+        An open resize is confirmed, and a rescued server unrescued, first. A
+        server that its user has soft-deleted is deleted.
 
         :returns: server UUID -> why not, of those that Nova refused, or
             failed at under this key.
@@ -338,8 +338,8 @@ class Servers(Protocol):
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
 
-        Those that run are live migrated. Each server is asked for once for a
-        key; one that finds no host has failed.
+        Those that run are live migrated. Nova is asked once for each server
+        and key; a server that finds no host has failed.
         """
 
     def snapshot_servers(
@@ -382,7 +382,8 @@ class Servers(Protocol):
         now: datetime.datetime,
         check: Check,
     ) -> Outcome:
-        """Ask Nova to move servers off their hosts; does not wait.
+        """Ask Nova to move servers, of any project, off their hosts; does not
+        wait.
 
         Servers that run are live migrated, others cold, once for a key.
         Nothing else is begun: no server is deleted or shelved, and no resize

@@ -68,9 +68,8 @@ class VolumeType:
         """Return whether Cinder's scheduler may put a volume of the type into
         the pool: it may unless one of the extra specs surely forbids it.
 
-        A spec with an operator counts as if it allowed it: an operator who
-        wants to keep a type away uses plain values, as for
-        volume_backend_name.
+        A spec with a comparison counts as if it allowed that: whoever wants to
+        keep a type away uses plain values, as for volume_backend_name.
         """
         return all(
             _may_be(pool.capabilities, key, wanted)
@@ -236,8 +235,8 @@ class Volumes(Protocol):
 
     def ensure_type(self, promise: PoolPromise, check: Check) -> None:
         """Make the volume type of the reservation, and let the project, and
-        nobody else, have volumes of that type within its quota. A type that
-        somebody has made public becomes private again.
+        nobody else, have volumes of that type within its quota. Changes by
+        others are undone: a type made public, another quota, lost access.
 
         :raises: CloudRefused
         """

@@ -57,8 +57,9 @@ class EngineLocks:
             self._failed = True
             return True
         if self._lock is None:
-            # A process that has begun without a lock goes on: one process
-            # more than there are locks does no harm, since claims decide.
+            # A process that has begun without a lock goes on: others may have
+            # had the same failure, and if all of these stopped, fewer than
+            # there are locks might be left.
             return self._failed
         LOG.info('This process starts and ends leases')
         return True

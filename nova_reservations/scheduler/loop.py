@@ -45,7 +45,7 @@ TASK = 'nova_reservations_watchdog'
 
 
 class Loop:
-    """:ivar worker: begins the tasks that a look finds due, until stop().
+    """:ivar worker: begins the work that a look finds due, until stop().
 
     :ivar clock: decides whether the time of a look can be trusted. Nothing is
         begun while it cannot.

@@ -121,8 +121,8 @@ def _follow(
     call: wrapping.Call,
 ) -> None:
     instance = call['instance']
-    # Nova has just decided whether the server counts here. Nova asks this at
-    # each change of a server, its boot included.
+    # Nova has just decided whether the server counts here, as it does at each
+    # change of a server, its boot included.
     if instance.uuid in tracker.tracked_instances:
         found.servers.add(call['nodename'], instance)
     else:

@@ -26,7 +26,8 @@ class Statsd(base.MetricPlugin):
         self._client: statsd.StatsClient | None = None
         #: Name of the gauge, value.
         self._gauges: list[tuple[str, float]] = []
-        #: The last server, and what is before and after the names of gauges.
+        #: The last server, and what the names of its gauges have before and
+        #: after the measure.
         self._labelled: tuple[base.Server | None, tuple[str, str]] = (
             None,
             ('', ''),
