@@ -174,7 +174,7 @@ def context_for_deletions() -> nova_context.RequestContext:
 
     If the context has a token, Nova uses it for Neutron and Cinder. Otherwise
     Nova uses the credentials in [neutron] and [cinder]. Few clouds have the
-    latter, and then volumes stay attached to the server that is gone. To
+    latter; without them volumes stay attached to the server that is gone. To
     Neutron, whoever has the role ``admin`` is an administrator.
 
     :raises: CloudUnavailable if keystone gives no token

@@ -33,7 +33,8 @@ GRANT = (
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Yield why limits can't be read, or only those of some projects."""
+    """Yield why limits can't be read, or only the defaults and not those of
+    all projects."""
     if conf.reservations.limits != options.UNIFIED:
         return
     group = cfg.CONF.oslo_limit

@@ -174,7 +174,7 @@ class Actions:
         if instance.task_state in MOVING:
             return 'is being migrated'
         if instance.task_state in SHELVING:
-            # It was shelved because no other host had room for it.
+            # A migration has failed before, so the server is being shelved.
             raise requests.Failed('it is shelved')
         if refusal := self._nova.busy(instance, request.clock()):
             return f'can not be migrated: {refusal}'

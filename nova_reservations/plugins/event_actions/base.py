@@ -73,8 +73,8 @@ class EventAction:
     def tell(self, occasion: Occasion) -> None:
         """Do the work that takes no time, such as sending a message.
 
-        Called when run() of all reservations of the lease is over: once,
-        unless the worker is killed meanwhile.
+        Called when run() of all reservations of the lease is over, or has
+        taken too long: once, unless the worker is killed meanwhile.
 
         :raises: CloudRefused, CloudUnavailable
         """

@@ -75,8 +75,7 @@ class Changes:
     :ivar down: they do not answer. They count as failed if that lasts for
         ``[reservations] down_after``.
     :ivar disabled: an operator wants nothing new on them, whether they work or
-        are down. No new lease gets them, and it is expected that they are
-        down.
+        are down. No new lease gets them; if they are down, that is expected.
     """
 
     failed: Collection[str] = ()

@@ -18,8 +18,9 @@ EVENT_TYPES = ('service.create', 'service.update', 'service.delete')
 class ComputeMonitor(base.Monitor):
     """A host has failed if its nova-compute is forced down. It is down if its
     nova-compute has not reported for ``service_down_time``, was disabled by
-    Nova itself, or is gone from Nova. A host works if an administrator has
-    disabled it. Nothing is reported of hosts in a cell that does not answer.
+    Nova itself, or is gone from Nova. A host that an administrator has
+    disabled still works, unless one of these is the case. Nothing is reported
+    of hosts in a cell that does not answer.
 
     A notification only names the host. Nova is asked for the state of that
     host, because a late notification would report an old state.

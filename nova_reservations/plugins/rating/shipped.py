@@ -60,7 +60,7 @@ class Reserved(_ByClass):
 
 
 class Used(_ByClass):
-    """A lease costs the resources of its servers' flavors."""
+    """A lease costs the resources that its servers used, by their flavors."""
 
     def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
         return self.cost(usage.used)

@@ -235,7 +235,7 @@ class ResourceType(abc.ABC):
     :cvar enrolled_by: the part of the API by which operators add its
         resources; None: that of resources.
     :cvar given_properties: properties that follow from the name or the place
-        of a resource; nobody can set them.
+        of a resource; nobody can set them to anything else.
     :cvar hidden_properties: properties that no request can name, because
         their values tell of things that a project may not see. Lists of
         properties show them to administrators only.
@@ -351,9 +351,9 @@ class ResourceType(abc.ABC):
         """Prepare what Nova needs for the request that creates the servers of
         a lease that starts now.
 
-        Called just before that request is sent.
+        Called just before the request is passed on to Nova.
 
-        :raises: CloudRefused, CloudUnavailable: the request is not sent
+        :raises: CloudRefused, CloudUnavailable: then Nova does not get it
         """
 
     def exists(self, booking: Booking) -> bool:

@@ -19,7 +19,7 @@ def stranded(
     conf: cfg.ConfigOpts,
 ) -> list[ports.Server]:
     """Return the servers to be evacuated: those on hosts that the reservation
-    has left and that are forced down. None if it has no other hosts."""
+    has left and that are forced down. Empty if it has no other hosts."""
     if not conf.reservations.heal_evacuate or not booking.resources:
         return []
     left = {host.name for host in booking.left}

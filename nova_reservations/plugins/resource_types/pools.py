@@ -185,8 +185,8 @@ class Pools(base.ResourceType):
         self.update(booking)
         types = self.find_types(booking.reservation, booking.left)
         if self._close(types, booking):
-            # Cinder may still accept a request that it has let in before.
-            # The next look sees its volume.
+            # A request that Cinder has let in before may still make a volume.
+            # The next look sees that volume.
             return
         for volume_type, _ in self._unused(types, booking):
             self.cloud.volumes.delete_type(volume_type, booking.check)

@@ -148,8 +148,8 @@ class Server(offered.WithServers):
         )
 
     def update(self, booking: base.Booking) -> None:
-        """Change the guaranteed place: nothing else of the reservation can
-        change while the lease lasts."""
+        """Change the guaranteed place: nothing else in Nova depends on what
+        may change while the lease lasts."""
         if _is_guaranteed(booking.reservation):
             self.place.prepare(booking)
 

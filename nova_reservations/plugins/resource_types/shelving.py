@@ -87,8 +87,8 @@ def unshelve(
         return _GONE
     deadline = _began(booking) + timeout
     late = booking.now >= deadline
-    # From the deadline on the key stays the same, so that no new attempt is
-    # made if there was one.
+    # From the deadline on the key stays the same, so that at most one more
+    # attempt is made.
     order = _order(booking, min(booking.now, deadline))
     try:
         outcome = _call_back(servers, hosts, order, booking, cloud)

@@ -315,9 +315,9 @@ class Stack(complex_types.Complex):
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Have Heat delete the stack, or suspend it.
 
-        A stack of a failed start is deleted. If Heat is not done in time, the
-        stack is left as it is: the parts end their servers, volumes and
-        addresses themselves.
+        A stack of a failed start is deleted. If Heat refuses, or is not done
+        in time, the stack is left as it is: the parts end their servers,
+        volumes and addresses themselves.
         """
         action = booking.reservation.params['end_action']
         if booking.reservation.status != states.Reservation.ACTIVE:

@@ -16,7 +16,7 @@ def growth(
 ) -> list[float]:
     """Return the private memory of this process in MiB, while it answers
     requests: after the first round, after a tenth of the rounds, and after
-    all; there are at least 3."""
+    all. There must be at least 3 rounds."""
     if process == 'nova-api':
         api = programs.Api(layout, ours, nova=False)
         call = _api_traffic(api, token, ours)
