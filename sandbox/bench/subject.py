@@ -96,7 +96,7 @@ class Subject:
                 ),
                 201,
             )['host']
-            # Make the facts of the host be read now. Otherwise the next
+            # An update reads the facts of the host. Otherwise the next
             # refresh would read those of all of its copies at once.
             body(
                 self.operator.reservation.put(

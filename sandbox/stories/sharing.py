@@ -13,7 +13,7 @@ from sandbox.story import expect
 from sandbox.story import until
 
 SEEN = {'id', 'name', 'start_date', 'end_date', 'status', 'reservations'}
-"""What students see of a lease."""
+"""The fields of a lease that students see."""
 
 
 class Sharing(planned.Planned):

@@ -16,7 +16,7 @@ from nova_reservations import objects
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Planned:
-    """A lease with the hosts that it has, or would get if it were created now.
+    """A lease with the hosts that it has, or would get if accepted now.
 
     :ivar hosts: reservation id -> hosts; without reservations that have none.
     """

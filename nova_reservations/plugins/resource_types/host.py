@@ -257,8 +257,9 @@ class PhysicalHost(offered.WithServers):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Return the servers that the reservation has let in and that are on
-        its hosts, as far as their cells answer; of very many, only some."""
+        """Return the servers of the lease's project that the reservation has
+        let in and that are on its hosts, as far as their cells answer; of very
+        many, only some."""
         names = [host.name for host in resources][:MOST_LOOKED_AT]
         let_in: set[str] = set()
         for first in range(0, len(names), _LOOKED_AT_ONCE):
