@@ -49,7 +49,7 @@ class ShowCalendar(command.Command):
             '--start',
             metavar='<date>',
             help='Start, in UTC: 2050-12-26, or "2050-12-26 12:00" (default: '
-            'the begin of this day)',
+            'the start of this day)',
         )
         parser.add_argument(
             '--end',

@@ -152,7 +152,7 @@ CALENDAR = validation.Schema(
     parameters.optional(
         start={
             **parameters.DATE,
-            'description': 'the begin of the calendar; by default now',
+            'description': 'the start of the calendar; by default now',
         },
         end={
             **parameters.DATE,

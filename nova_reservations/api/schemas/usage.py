@@ -8,7 +8,7 @@ INDEX = validation.Schema(
         **parameters.optional(
             start={
                 **parameters.DATE,
-                'description': 'the begin of the window; by default that of '
+                'description': 'the start of the window; by default that of '
                 'this month',
             },
             end={

@@ -127,12 +127,12 @@ def _not_moved(
 ) -> objects.Reason:
     snapshots = cloud.volumes.find_snapshots(volume, booking.lease.project_id)
     what = (
-        f'Volume {volume.name} is in the pool of leases still, and Cinder is '
-        'asked to move it a minute after each change of it; if it stays, '
+        f'Volume {volume.name} is still in the pool of leases: Cinder is '
+        'asked to move it a minute after each change of it. If it stays: '
     )
     if snapshots:
         return objects.Reason.plain(
-            f'{what}many backends can not move one that has snapshots; '
+            f'{what}many backends can not move a volume that has snapshots; '
             f'delete {", ".join(snapshots[: base.MAX_TOLD])}'
         )
     return objects.Reason(

@@ -131,12 +131,12 @@ def test_a_volume_that_cinder_fails_to_move_is_asked_for_once_a_minute(keeps):
     assert asked_at == [NOON + minutes(each) for each in range(60, 70)]
     shown = keeps.see(lease)
     assert shown.status == 'TERMINATING'
-    assert 'is in the pool of leases still' in shown.status_reason
+    assert 'is still in the pool of leases' in shown.status_reason
     assert 'ask the operator' in shown.status_reason
     assert 'logs of cinder-scheduler' in shown.status_detail
     keeps.forward(until=100)
     assert keeps.status(lease) == 'ERROR'
-    assert 'is in the pool of leases still' in keeps.see(lease).status_reason
+    assert 'is still in the pool of leases' in keeps.see(lease).status_reason
     volumes.immovable.clear()
     keeps.forward(until=103)
     assert keeps.status(lease) == 'TERMINATED'

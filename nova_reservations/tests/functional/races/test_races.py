@@ -272,7 +272,9 @@ def test_a_host_that_an_active_lease_gave_back_is_not_used_twice(party):
 
     def work():
         for seconds in range(5):
-            one.tick(party.database.now() + datetime.timedelta(0, seconds))
+            one.tick(
+                party.database.now() + datetime.timedelta(seconds=seconds)
+            )
             one.drain()
 
     lease = lease_now(party, len(HOSTS))
@@ -447,23 +449,7 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
 
 @pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
-    now = party.database.now()
-    lease = party.leases.create(
-        lease_requests.NewLease(
-            name='killed',
-            project_id='p',
-            user_id='u',
-            start=now,
-            end=now + datetime.timedelta(hours=1),
-            before_end=None,
-            reservations=(
-                lease_requests.NewReservation(
-                    objects.HOST, {'min': 1, 'max': 1}
-                ),
-            ),
-        ),
-        now,
-    )
+    lease = lease_now(party, 1)
     hint = tmp_path / 'starting'
     victim = PROCESSES.Process(
         target=load.start_and_stop, args=(party.database.url, hint)
