@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import os
 import socket
+import time
 
 from oslo_config import cfg
 from oslo_utils import timeutils
@@ -16,6 +17,8 @@ from nova_reservations import conf as configuration
 from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations import ports
+from nova_reservations.cloud import api_threads
+from nova_reservations.cloud import in_time
 from nova_reservations.cloud import outbox
 from nova_reservations.cloud import unified_limits
 from nova_reservations.conf import database as database_options
@@ -23,12 +26,15 @@ from nova_reservations.conf import limits as limit_options
 from nova_reservations.db import api
 from nova_reservations.engine import access
 from nova_reservations.engine import addresses
+from nova_reservations.engine import at_once
+from nova_reservations.engine import audit
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
 from nova_reservations.engine import cordons
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import enforcement as enforcements
+from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import lease_exists
@@ -37,6 +43,7 @@ from nova_reservations.engine import leases
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
+from nova_reservations.engine import messages
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import notifications
 from nova_reservations.engine import purge
@@ -52,16 +59,19 @@ from nova_reservations.engine import server_leases
 from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
 from nova_reservations.engine import sharing
+from nova_reservations.engine import short_waits
 from nova_reservations.engine import unused_leases
 from nova_reservations.engine import usage_gaps
 from nova_reservations.engine import usage_reports
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import names
 from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.enforcement import base as enforcing
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.rating import base as rated
 from nova_reservations.plugins.resource_types import base
@@ -86,6 +96,7 @@ class Services:
     lease_lists: lease_lists.LeaseLists
     series: series.Series
     access: access.Access
+    short_waits: short_waits.ShortWaits
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
@@ -93,6 +104,8 @@ class Services:
     segments: segments.Segments
     drainable_hosts: drainable_hosts.DrainableHosts
     lifecycle: lifecycle.Lifecycle
+    messages: messages.Messages
+    audit: audit.Audit
     monitoring: monitoring.Monitoring
     healing: healing.Healing
     replay: replay.Replay
@@ -112,11 +125,13 @@ class Plugins:
     :ivar rating: says what leases cost; None: nothing.
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: the monitors of these types.
+    :ivar event_actions: what can be done before a lease ends.
     """
 
     types: Mapping[str, base.ResourceType]
     monitors: Sequence[monitor.Monitor]
     drain_strategy: drain.DrainStrategy
+    event_actions: offered.Actions
     enforcement: Sequence[enforcing.Enforcement] = ()
     rating: rated.Rating | None = None
 
@@ -129,6 +144,10 @@ class Parts:
     :ivar limits: the limits of projects; None: as the options say.
     :ivar sent: waits for what ``notify`` was given to be sent; returns whether
         all of it is.
+    :ivar may_wait: how many requests of this process may wait for the start of
+        a lease at the same time.
+    :ivar in_time: makes calls to the cloud that a request does not wait for
+        any longer if it is silent.
     """
 
     database: api.Database
@@ -140,6 +159,8 @@ class Parts:
     limits: ports.LimitSource | None = None
     later: enforcements.Later = lambda call: call()
     sent: ports.Sent = lambda: True
+    may_wait: int = 0
+    in_time: at_once.InTime = at_once.wait
 
 
 def build(
@@ -158,7 +179,7 @@ def build(
     """
     configuration.check(conf)
     database = _database(conf)
-    nova = nova or cloud.NovaCloud(conf)
+    nova = fenced_cloud.fenced(nova or cloud.NovaCloud(conf))
     return assemble(
         Parts(
             database,
@@ -170,6 +191,8 @@ def build(
             _unified_limits(conf),
             outbox.Outbox().put,
             cloud.sent,
+            api_threads.may_wait(conf.reservations.api_threads),
+            in_time.InTime(),
         )
     )
 
@@ -197,7 +220,12 @@ def assemble(parts: Parts) -> Services:
     )
     exists = lease_exists.LeaseExists(database, parts.notify, parts.sent)
     parts = dataclasses.replace(parts, notify=notify)
-    inventory = hosts.Hosts(database, nova, options, parts.plugins.types)
+    monitors = monitoring.Monitoring(
+        database, parts.plugins.monitors, options, notify
+    )
+    inventory = hosts.Hosts(
+        database, nova, options, parts.plugins.types, monitors
+    )
     drainables = drainable_hosts.DrainableHosts(
         database, nova, inventory, options
     )
@@ -208,17 +236,22 @@ def assemble(parts: Parts) -> Services:
         options.end_timeout,
     )
     promises = leases.Leases(
-        database, types, options, notify, drainables, project_limits, enforced
+        database,
+        types,
+        options,
+        notify,
+        drainables,
+        project_limits,
+        enforced,
+        at_once.AtOnce(database, types, options, parts.in_time),
     )
     accesses = access.Access(database, types)
     queue = retry.Retries(database, types, options, notify, project_limits)
-    monitors = monitoring.Monitoring(
-        database, parts.plugins.monitors, options, notify
-    )
     purges = purge.Purge(database, options)
     healer = healing.Healing(database, types, options, notify)
     cordoning = cordons.Cordons(database, healer)
     known = resources.Resources(database, types, options, cordoning)
+    steps = _lifecycle(parts, queue, project_limits, monitors, healer)
     return Services(
         database=database,
         clock=parts.clock,
@@ -226,13 +259,23 @@ def assemble(parts: Parts) -> Services:
         lease_lists=lease_lists.LeaseLists(database, types),
         series=series.Series(promises),
         access=accesses,
+        short_waits=short_waits.ShortWaits(
+            database,
+            database.now,
+            short_waits.Timer(time.monotonic, time.sleep),
+            parts.may_wait,
+        ),
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=known,
         addresses=addresses.Addresses(database, nova, known),
         segments=segments.Segments(database, nova, known),
         replay=replay.Replay(database, parts.plugins.types, options),
-        lifecycle=_lifecycle(parts, queue, project_limits),
+        messages=messages.Messages(
+            database, parts.plugins.event_actions, notify, parts.clock.now
+        ),
+        lifecycle=steps,
+        audit=audit.Audit(database, nova, steps.bookings),
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
@@ -279,6 +322,8 @@ def _lifecycle(
     parts: Parts,
     queue: retry.Retries,
     project_limits: limits.ProjectLimits,
+    monitors: monitoring.Monitoring,
+    healer: healing.Healing,
 ) -> lifecycle.Lifecycle:
     best_effort_leases = best_effort.BestEffort(
         parts.database,
@@ -297,6 +342,9 @@ def _lifecycle(
         clock=parts.clock.now,
         queue=queue,
         best_effort_leases=best_effort_leases,
+        actions=parts.plugins.event_actions,
+        monitors=monitors,
+        healer=healer,
     )
 
 
@@ -326,6 +374,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
         services.lifecycle,
         services.tasks,
         conf.reservations.engine_threads,
+        senders.Senders(services.messages),
     )
 
 
@@ -365,6 +414,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
         types,
         _monitors(conf, nova, types),
         shipped.load(conf),
+        offered.Actions(nova, conf),
         _enforcement(conf),
         _rating(conf),
     )

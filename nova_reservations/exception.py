@@ -4,6 +4,8 @@
 ``api/faults.py`` decides the HTTP status of each.
 """
 
+from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 
@@ -40,10 +42,24 @@ class InvalidState(ReservationsError):
     msg_fmt = '%(kind)s %(id)s is %(status)s: %(reason)s'
 
 
+class BeingGivenBack(InvalidState):
+    """A worker is just giving back something of the lease, which does not take
+    long."""
+
+
 class InvalidTransition(ReservationsError):
     """A defect: the new state may not follow the old one."""
 
     msg_fmt = '%(kind)s %(id)s is %(old)s and can not become %(new)s'
+
+
+class TooLong(ReservationsError):
+    """A dry run would take too much CPU."""
+
+    msg_fmt = (
+        'It would take too long to find out what the outcome would be: ask '
+        'for fewer reservations at once, or send the request itself'
+    )
 
 
 class NotEnoughResources(ReservationsError):
@@ -106,10 +122,18 @@ class Conflict(ReservationsError):
 
 
 class Crowded(Conflict):
-    """There is no room unless promises of other leases move; the use case
-    starts anew, and may then move them."""
+    """There is no room as it is; what is asked for is searched outside of the
+    transaction, and the use case starts anew with what was found.
 
-    msg_fmt = 'There is no room for lease %(id)s unless promises move'
+    :ivar search: takes a session that only reads; returns the room, or raises
+        the refusal.
+    """
+
+    msg_fmt = 'There is no room for lease %(id)s as it is'
+
+    def __init__(self, search: Callable[[Any], Any], **values: Any) -> None:
+        super().__init__(**values)
+        self.search = search
 
 
 class Repeated(ReservationsError):
@@ -154,6 +178,25 @@ class DatabaseUnavailable(ReservationsError):
         return 'The database of reservations can not be reached at this moment'
 
 
+class DatabaseRefused(DatabaseUnavailable):
+    """The database works, and does not let us in."""
+
+    msg_fmt = (
+        'The database of reservations refuses the name or the password: '
+        '%(reason)s'
+    )
+
+
+class LockedTooLong(DatabaseUnavailable):
+    """Another transaction has kept this one waiting for a lock."""
+
+    msg_fmt = 'Another transaction holds what this one needs: %(reason)s'
+
+    @property
+    def public(self) -> str:
+        return Contended.msg_fmt
+
+
 class ClocksDisagree(ReservationsError):
     msg_fmt = (
         "The database's clock is %(seconds)d seconds %(direction)s that of "
@@ -174,6 +217,12 @@ class CloudUnavailable(ReservationsError):
     def public(self) -> str:
         """Without what the service said: it names hosts and accounts."""
         return f'{self.values["service"]} can not be reached at this moment'
+
+
+class CredentialsRefused(CloudUnavailable):
+    """A service works, and does not let us in."""
+
+    msg_fmt = '%(service)s refuses the name or the password: %(reason)s'
 
 
 class CloudSlow(CloudUnavailable):
@@ -220,6 +269,47 @@ class CloudRefused(ReservationsError):
     msg_fmt = '%(what)s was refused: %(reason)s'
 
 
+class ServersRefused(CloudRefused):
+    """Nova has failed at some servers of a lease.
+
+    :ivar values: ``told`` is the part of ``reason`` that users may read.
+    """
+
+    @property
+    def public(self) -> str:
+        """Without the words of the services that have failed."""
+        return self.msg_fmt % {**self.values, 'reason': self.values['told']}
+
+
+class NamedResourceTaken(CloudRefused):
+    """Somebody else has a resource that was asked for by its name, so that no
+    other can be given instead.
+
+    :ivar values: ``resource``.
+    """
+
+
+class HostRefused(CloudRefused):
+    """Nova or placement can not use some of the hosts.
+
+    :ivar values: ``hosts`` are their names, or the UUIDs of their providers.
+    """
+
+    msg_fmt = 'Host %(named)s was refused: %(reason)s'
+
+    def __init__(self, hosts: Collection[str], reason: str) -> None:
+        super().__init__(
+            hosts=frozenset(hosts),
+            named=', '.join(sorted(hosts)),
+            reason=reason,
+        )
+
+    @property
+    def public(self) -> str:
+        """Without names: tenants know no hosts."""
+        return 'Some of its hosts can not be used at this moment'
+
+
 class Hopeless(CloudRefused):
     """The lease has lost for good what it consists of, such as all its
     servers."""
@@ -229,6 +319,12 @@ class ClaimLost(ReservationsError):
     """Another worker, or a user's request, has taken the lease over."""
 
     msg_fmt = 'Lease %(id)s is no longer claimed by %(worker)s'
+
+
+class AttemptLost(ReservationsError):
+    """A task took so long that another worker has begun it anew."""
+
+    msg_fmt = 'Another worker has begun the task %(name)s anew'
 
 
 class InvalidFigures(ReservationsError):

@@ -56,8 +56,11 @@ generate_request_groups_from_pci_requests(self)
         (context, flavor_id, read_deleted)
     nova.objects.flavor:Flavor.get_by_name(context, name)
     nova.objects.flavor:Flavor.remove_access(self, project_id)
+    nova.objects.flavor:Flavor.save_extra_specs(self, to_add, to_delete)
     nova.objects.request_spec:RequestGroup is type
   server groups of reservations
+    nova.objects.instance_group:InstanceGroup.add_members
+        (context, group_uuid, instance_uuids)
     nova.objects.instance_group:InstanceGroup.create(self)
     nova.objects.instance_group:InstanceGroup.destroy(self)
     nova.objects.instance_group:InstanceGroup.get_by_uuid(context, uuid)
@@ -93,6 +96,12 @@ generate_request_groups_from_pci_requests(self)
         (context, compute_uuids)
     nova.objects.compute_node:ComputeNodeList.get_by_hypervisor
         (context, hypervisor_match)
+  extra specs of flavors are judged
+    nova.objects.flavor:Flavor is type
+    nova.scheduler.filters.aggregate_instance_extra_specs:AggregateInstanceExtraSpecsFilter.host_passes
+        (self, host_state, spec_obj)
+    nova.scheduler.filters.compute_capabilities_filter:ComputeCapabilitiesFilter.host_passes
+        (self, host_state, spec_obj)
   servers
     nova.objects.build_request:BuildRequest.get_by_instance_uuid
         (context, instance_uuid)
@@ -149,11 +158,16 @@ generate_request_groups_from_pci_requests(self)
         (context, instance_uuid, use_slave)
   what was begun with servers
     nova.compute.instance_actions:
-        {CREATE_IMAGE, DELETE, SHELVE, SUSPEND, UNSHELVE} is str
+        {CREATE_IMAGE, DELETE, SHELVE, SHELVE_OFFLOAD, SUSPEND, UNSHELVE}
+        is str
     nova.objects.instance_action:InstanceAction.finish(self)
     nova.objects.instance_action:InstanceAction.get_by_request_id
         (context, instance_uuid, request_id)
     nova.objects.instance_action:InstanceActionEvent is type
+    nova.objects.instance_action:InstanceActionEvent.event_finish_with_failure
+        (args, kwargs)
+    nova.objects.instance_action:InstanceActionEvent.event_start
+        (context, instance_uuid, event_name, want_result, host)
     nova.objects.instance_action:InstanceActionEventList.get_by_action
         (context, action_id)
     nova.objects.instance_action:InstanceActionList.get_by_instance_uuid
@@ -186,16 +200,19 @@ generate_request_groups_from_pci_requests(self)
   refusals of Nova
     nova.exception:
         {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
-        BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
-        FlavorAccessNotFound, FlavorExists, FlavorIdExists, FlavorNotFound,
-        FlavorNotFoundByName, InstanceGroupIdExists, InstanceGroupNotFound,
-        InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
-        NovaException, PolicyNotAuthorized, RequestFilterFailed,
-        RequestSpecNotFound} is type
+        BuildRequestNotFound, CinderConnectionFailed, ComputeHostNotFound,
+        FlavorAccessExists, FlavorAccessNotFound, FlavorExists, FlavorIdExists,
+        FlavorNotFound, FlavorNotFoundByName, GlanceConnectionFailed,
+        InstanceGroupIdExists, InstanceGroupNotFound, InstanceMappingNotFound,
+        InstanceNotFound, MigrationNotFoundByStatus, NovaException,
+        PolicyNotAuthorized, RequestFilterFailed, RequestSpecNotFound} is type
   commands of ours
     nova.config:parse_args is function
     nova.monkey_patch:patch is function
     nova.objects:register_all()
+    nova.rpc:RequestContextSerializer is type
+    nova.rpc:TRANSPORT is object
+    nova.rpc:get_transport_url(url_str)
 
 nova-api
   the paste filter
@@ -216,6 +233,15 @@ nova-api
   servers with a lease are known before they are made
     nova.compute.api:API._create_reqspec_buildreq_instmapping
         (context, rs, br, im)
+  names of leases
+    nova.api.validation.parameter_types:valid_name_regex.regex is str
+  server groups of reservations do not count
+    nova.db.api.models:InstanceGroup.name is object
+    nova.db.api.models:InstanceGroup.project_id is object
+    nova.db.api.models:InstanceGroup.user_id is object
+    nova.db.api.models:InstanceGroup.uuid is object
+    nova.objects.instance_group:InstanceGroupList.get_counts
+        (context, project_id, user_id)
   extra specs of ours
     nova.api.validation.extra_specs.base:ExtraSpecValidator is type
 
@@ -283,6 +309,8 @@ nova-scheduler, nova-conductor
     nova.scheduler.utils:request_is_rebuild(spec_obj)
 
 nova-conductor
+  whether it is guarded
+    nova.manager:Manager.__init__(self, host, service_name)
   moves by force
     nova.exception:NoValidHost is type
     nova.scheduler.utils:claim_resources_on_destination

@@ -33,6 +33,8 @@ RESERVATIONS_CONF: ini.Sections = {
         'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
         'ServerGroupAffinityFilter,ReservationFilter',
     },
+    # Those of the server in serve.py, which does not tell them.
+    'reservations': {'api_threads': '8'},
 }
 
 #: Host -> its compute units; the hosts have different processors.
@@ -80,6 +82,13 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 """
 
 
+#: What an operator writes who has members ask for hosts by their names, as
+#: stories do.
+POLICY = """\
+reservations:leases:host_names: rule:project_member_or_admin
+"""
+
+
 def write(layout: lo.Layout, extra: ini.Sections | None = None) -> None:
     """Write the files of every service into the layout's etc folder.
 
@@ -99,6 +108,7 @@ def write(layout: lo.Layout, extra: ini.Sections | None = None) -> None:
         'glance-api-paste.ini': _shipped('glance', 'glance-api-paste.ini'),
         'nova.conf': ini.text(nova),
         'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
+        'policy.yaml': POLICY,
     }
     if 'neutron' in layout.real:
         files |= _files_of_neutron(layout)
@@ -361,12 +371,13 @@ def _nova(layout: lo.Layout) -> ini.Sections:
         'database': ini.database(
             layout, 'nova_cell0' if layout.has_cells else 'nova'
         ),
-        'glance': ini.credentials(layout, 'nova'),
-        'keystone_authtoken': ini.authtoken(layout, 'nova'),
-        'neutron': ini.credentials(layout, 'nova'),
+        'glance': ini.credentials(layout.shown, 'nova'),
+        'keystone_authtoken': ini.authtoken(layout.shown, 'nova'),
+        'neutron': ini.credentials(layout.shown, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'oslo_limit': _of_limits(layout),
-        'placement': ini.credentials(layout, 'nova') | {'timeout': 30},
+        'oslo_policy': {'policy_file': f'{layout.etc}/policy.yaml'},
+        'placement': ini.credentials(layout.shown, 'nova'),
         'reservations': {
             'resource_types': 'physical:host,virtual:instance,'
             'flavor:instance,virtual:server'
@@ -375,7 +386,7 @@ def _nova(layout: lo.Layout) -> ini.Sections:
             + ',virtual:volume,physical:storage' * ('cinder' in layout.real)
             + ',virtual:stack' * ('heat' in layout.real)
         },
-        'service_user': ini.credentials(layout, 'nova')
+        'service_user': ini.credentials(layout.shown, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},
     }

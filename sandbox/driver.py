@@ -39,7 +39,7 @@ class Driver(fake.FakeDriver):
         self._machines: dict[str, load.Machine] = {}
 
     def _node_uuid(self) -> str:
-        return lo.node_uuid(self._host)
+        return lo.identity(nova.conf.CONF.state_path, self._host).read_text()
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         resources: dict[str, Any] = super().get_available_resource(nodename)

@@ -112,8 +112,16 @@ def folder_of_pools(state_path: str | pathlib.Path) -> pathlib.Path:
 
 
 def node_uuid(host: str) -> str:
-    """Return the UUID of the compute node of a host."""
+    """Return the UUID that the compute node of a host has at first."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, host))
+
+
+def identity(directory: str | pathlib.Path, host: str) -> pathlib.Path:
+    """Return the file with the UUID of the compute node of a host.
+
+    :param directory: of the layout
+    """
+    return pathlib.Path(directory, 'etc', host, 'compute_id')
 
 
 def hosts_of_cells(count: int) -> dict[str, tuple[str, ...]]:
@@ -214,9 +222,15 @@ class Layout:
     def url(self, api: str) -> str:
         return f'http://127.0.0.1:{self.ports[api]}'
 
+    @property
+    def shown(self) -> 'Layout':
+        """The layout as Nova and users see it: with what stands before the
+        APIs."""
+        return dataclasses.replace(self, ports={**self.ports, **self.fronts})
+
     def catalog(self) -> dict[str, str]:
         """Return the URL of each service type."""
-        shown = dataclasses.replace(self, ports={**self.ports, **self.fronts})
+        shown = self.shown
         urls = {
             'compute': f'{shown.url("nova")}/v2.1',
             'image': shown.url('glance'),

@@ -37,6 +37,13 @@ def body(answer: requests.Response, status: int = 200) -> Any:
     return answer.json() if answer.content else None
 
 
+def no_room(answer: requests.Response) -> bool:
+    """Return whether a lease was refused because too little is free."""
+    return answer.status_code == 400 and bool(
+        answer.json().get('error_kind') == 'no_room'
+    )
+
+
 def found(answer: requests.Response) -> Any:
     """Return the body of an answer, None for status 404.
 
@@ -81,6 +88,10 @@ class Person:
             default_microversion=microversion,
             raise_exc=False,
         )
+
+    @functools.cached_property
+    def identity(self) -> adapter.Adapter:
+        return self._adapter('identity')
 
     @functools.cached_property
     def ingredients(self) -> dict[str, str]:
@@ -171,10 +182,6 @@ class Operator(Person):
     def __init__(self, auth_url: str) -> None:
         super().__init__(auth_url, 'admin')
 
-    @functools.cached_property
-    def identity(self) -> adapter.Adapter:
-        return self._adapter('identity')
-
     def hosts(self) -> list[str]:
         """Return the names of all compute hosts, sorted."""
         hypervisors = body(self.compute.get('/os-hypervisors'))['hypervisors']
@@ -222,6 +229,19 @@ class Operator(Person):
                     f'/os-services/{service["id"]}', json={'status': status}
                 )
             )
+
+    def delete_compute(self, host: str) -> bool:
+        """Delete the compute service of a host from Nova, and all servers on
+        the host before; return whether Nova has done so."""
+        servers = body(self.compute.get(f'/servers?all_tenants=1&host={host}'))
+        for server in servers['servers']:
+            self.compute.delete(f'/servers/{server["id"]}')
+        for service in self._computes(host):
+            answer = self.compute.delete(f'/os-services/{service["id"]}')
+            # A server may still be on the host.
+            if answer.status_code != 409:
+                body(answer, 204)
+        return not self._computes(host)
 
     def _computes(self, host: str) -> Any:
         return body(

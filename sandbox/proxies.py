@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import contextlib
 import http.client
 import http.server
+import itertools
 import json
 import socket
 import threading
@@ -135,7 +136,8 @@ class Wire:
 
 
 class Front(http.server.ThreadingHTTPServer):
-    """A proxy in front of an API, which can refuse requests or delay them."""
+    """A proxy in front of an API, which can refuse requests, delay them, or
+    never answer them."""
 
     daemon_threads = True
     request_queue_size = 1024
@@ -147,10 +149,15 @@ class Front(http.server.ThreadingHTTPServer):
         self.refusals: dict[str, int] = {}
         self.passes = threading.Event()
         self.passes.set()
+        self.outages = itertools.count()
+        self.outage = next(self.outages)
+        self.is_silent = False
+        self.closing = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         self.passes.set()
+        self.closing.set()
         self.shutdown()
         self.server_close()
 
@@ -172,6 +179,19 @@ class Front(http.server.ThreadingHTTPServer):
         finally:
             self.passes.set()
 
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """Accept connections and requests, and answer nothing. Connections
+        that were open meanwhile are never answered any more: they are half
+        open, as after the failure of a firewall."""
+        self.outage = next(self.outages)
+        self.is_silent = True
+        try:
+            yield
+        finally:
+            self.outage = next(self.outages)
+            self.is_silent = False
+
     def handle_error(self, *_: object) -> None:
         """Do nothing: clients that disconnect are expected here."""
 
@@ -183,7 +203,22 @@ class _Relay(http.server.BaseHTTPRequestHandler):
     timeout = 5
     server: Front
 
+    def setup(self) -> None:
+        super().setup()
+        self._outage = self.server.outage
+
+    def handle(self) -> None:
+        super().handle()
+        if self._is_half_open():
+            self.server.closing.wait()
+
+    def _is_half_open(self) -> bool:
+        return self.server.is_silent or self._outage != self.server.outage
+
     def _relay(self) -> None:
+        if self._is_half_open():
+            self.close_connection = True
+            return
         length = int(self.headers.get('Content-Length', 0))
         sent = self.rfile.read(length)
         status = self.server.refusals.get(self.command)

@@ -8,6 +8,9 @@ from osc_lib import exceptions
 from osc_lib import utils
 from osc_lib.command import command
 
+_ENDED = frozenset({'TERMINATED', 'TIMEDOUT', 'ERROR', 'DELETING'})
+"""Statuses after which no lease becomes active any more."""
+
 
 class Forbidden(exceptions.CommandError):
     """The policy of the cloud refuses a request."""
@@ -22,6 +25,8 @@ def client_of(caller: command.Command) -> adapter.Adapter:
 def find(client: adapter.Adapter, lease: str) -> dict[str, Any]:
     """Return the lease with this name or ID.
 
+    A name means a lease that has ended only where none lives that has it.
+
     :raises: CommandError unless there is exactly one
     """
     if utils.is_uuid_like(lease):
@@ -29,11 +34,22 @@ def find(client: adapter.Adapter, lease: str) -> dict[str, Any]:
     found = request(client, 'GET', '/leases', params={'name': lease})['leases']
     if not found:
         raise exceptions.CommandError(f'No lease has the name {lease}')
-    if len(found) > 1:
+    meant = [each for each in found if each['status'] not in _ENDED] or found
+    if len(meant) > 1:
+        meant.sort(key=lambda each: str(each['start_date']))
         raise exceptions.CommandError(
-            f'{len(found)} leases have the name {lease}: give the ID of one'
+            '\n'.join(
+                [
+                    f'{len(meant)} leases have the name {lease}: give the ID '
+                    'of one',
+                    *(
+                        f'{each["id"]} {each["status"]} {each["start_date"]}'
+                        for each in meant
+                    ),
+                ]
+            )
         )
-    return dict(found[0])
+    return dict(meant[0])
 
 
 def request(

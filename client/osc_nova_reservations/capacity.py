@@ -13,6 +13,7 @@ from osc_lib import exceptions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import dates
 
 _WHEN = {'start_date': 'Start', 'end_date': 'End'}
 _COUNTED = {
@@ -41,11 +42,16 @@ class ShowCapacity(command.Lister):
         parser.add_argument(
             '--start',
             default='now',
+            type=dates.typed,
             metavar='<date>',
             help='First time, in UTC: "2050-12-26 12:00", or now (default)',
         )
         parser.add_argument(
-            '--end', required=True, metavar='<date>', help='Last time, in UTC'
+            '--end',
+            required=True,
+            type=dates.typed,
+            metavar='<date>',
+            help='Last time, in UTC',
         )
         parser.add_argument(
             '--step',

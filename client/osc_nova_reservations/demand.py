@@ -11,6 +11,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import dates
 from osc_nova_reservations import projects
 
 _COLUMNS = {
@@ -31,12 +32,14 @@ class ListDemand(command.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--start',
+            type=dates.typed,
             metavar='<date>',
             help='Only what was asked for then or later, in UTC: '
             '"2050-12-26 12:00"',
         )
         parser.add_argument(
             '--end',
+            type=dates.typed,
             metavar='<date>',
             help='Only what was asked for earlier, in UTC',
         )

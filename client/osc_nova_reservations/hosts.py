@@ -12,6 +12,7 @@ from osc_lib import exceptions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import dates
 
 _COLUMNS = {
     'id': 'Lease',
@@ -125,6 +126,7 @@ class MaintainHost(_Act):
             parser.add_argument(
                 name,
                 dest=f'{name.removeprefix("--")}_date',
+                type=dates.typed,
                 metavar='<yyyy-mm-dd hh:mm>',
                 required=True,
                 help=text,

@@ -14,6 +14,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import dates
 from osc_nova_reservations import options
 from osc_nova_reservations import projects
 from osc_nova_reservations import reserved
@@ -83,7 +84,7 @@ class CreateLease(command.ShowOne):
             '--duration',
             metavar='<duration>',
             help='Time from start to end, in place of --end: 90m, 12h, 7d, '
-            'PT1H30M',
+            'PT1H30M (default: a day)',
         )
         parser.add_argument(
             '--first-free',
@@ -93,6 +94,7 @@ class CreateLease(command.ShowOne):
         )
         parser.add_argument(
             '--start-before',
+            type=dates.typed,
             metavar='<date>',
             help='With --first-free, the latest start, in UTC',
         )
@@ -114,6 +116,7 @@ class CreateLease(command.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
+        parsed_args = options.in_zone(parsed_args)
         body = options.create_body(parsed_args) | projects.asked(
             self, parsed_args.project
         )
@@ -152,12 +155,14 @@ class ListOffer(command.Lister):
         parser.add_argument(
             '--start-after',
             default='now',
+            type=dates.typed,
             metavar='<date>',
             help='Earliest start, in UTC: "2050-12-26 12:00", or now '
             '(default)',
         )
         parser.add_argument(
             '--start-before',
+            type=dates.typed,
             metavar='<date>',
             help='Latest start, in UTC (default: there is none)',
         )
@@ -198,24 +203,26 @@ class ListLease(command.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        for name, metavar, text in (
-            ('name', '<name>', 'Only leases with this name'),
-            ('start-after', '<date>', 'Only leases that start later'),
+        parser.add_argument(
+            '--name', metavar='<name>', help='Only leases with this name'
+        )
+        for name, text in (
+            ('start-after', 'Only leases that start later'),
             (
                 'start-before',
-                '<date>',
                 'Only leases that start earlier; with --end-after, those '
                 'whose windows overlap the one between',
             ),
-            ('end-before', '<date>', 'Only leases that end earlier'),
-            ('end-after', '<date>', 'Only leases that end later'),
+            ('end-before', 'Only leases that end earlier'),
+            ('end-after', 'Only leases that end later'),
             (
                 'changes-since',
-                '<date>',
                 'Only leases that were created or changed then or later',
             ),
         ):
-            parser.add_argument(f'--{name}', metavar=metavar, help=text)
+            parser.add_argument(
+                f'--{name}', type=dates.typed, metavar='<date>', help=text
+            )
         parser.add_argument(
             '--status',
             action='append',
@@ -309,16 +316,28 @@ class ShowLease(command.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         options.add_lease(parser)
+        parser.add_argument(
+            '--deleted',
+            action='store_true',
+            help='Show the lease with this ID even if it was deleted '
+            '(administrators)',
+        )
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         client = api.client_of(self)
-        # A name is looked up in the list, which does not show the usage.
-        lease_id = api.find(client, parsed_args.lease)['id']
+        lease_id, query = parsed_args.lease, None
+        if parsed_args.deleted:
+            query = {'deleted': 'true'}
+        else:
+            # A name is looked up in the list, which does not show the usage.
+            lease_id = api.find(client, lease_id)['id']
         return _display(
-            api.request(client, 'GET', f'/leases/{lease_id}')['lease']
+            api.request(client, 'GET', f'/leases/{lease_id}', params=query)[
+                'lease'
+            ]
         )
 
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from osc_lib import exceptions
 
+from osc_nova_reservations import dates
+
 _PERIODS = {'daily': 'P1D', 'weekly': 'P1W'}
+
+_DATES = frozenset({'start', 'end', 'before_end_date', 'start_before'})
+"""Options of a new lease that are dates."""
+
+_DURATION = '1d'
+"""The duration of a lease that is given no end, as in python-blazarclient."""
 
 
 def host_range(text: str) -> tuple[int, int]:
@@ -47,15 +55,20 @@ def add_dates(
     parser.add_argument(
         '--start',
         default=start,
+        type=dates.typed,
         metavar='<date>',
         help='Start of the lease, in UTC: "2050-12-26 12:00", or now'
         + (' (default)' if start else ''),
     )
     parser.add_argument(
-        '--end', metavar='<date>', help='End of the lease, in UTC'
+        '--end',
+        type=dates.typed,
+        metavar='<date>',
+        help='End of the lease, in UTC; a day without a time is its midnight',
     )
     parser.add_argument(
         '--before-end-date',
+        type=dates.typed,
         metavar='<date>',
         help='Time of the action named by --before-end, in UTC',
     )
@@ -131,8 +144,8 @@ def add_repeat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--timezone',
         metavar='<timezone>',
-        help='With --repeat, whose local time it is, such as Europe/Rome '
-        '(default: UTC)',
+        help='Zone that all dates without an offset are in, and whose local '
+        'time --repeat keeps, in place of UTC: Europe/Rome',
     )
     parser.add_argument(
         '--partial',
@@ -148,9 +161,9 @@ def _repeat(args: argparse.Namespace) -> dict[str, Any] | None:
     :raises: CommandError
     """
     if not args.repeat:
-        if args.count is not None or args.timezone or args.partial:
+        if args.count is not None or args.partial:
             raise exceptions.CommandError(
-                '--count, --timezone and --partial need --repeat'
+                '--count and --partial need --repeat'
             )
         return None
     if args.count is None:
@@ -193,6 +206,22 @@ def add_dry_run(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def in_zone(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the options with their dates in the zone that they name.
+
+    :raises: CommandError
+    """
+    if not args.timezone:
+        return args
+    local = dates.zone(args.timezone)
+    given = {
+        name: dates.within(value, local)
+        for name, value in vars(args).items()
+        if name in _DATES and value
+    }
+    return argparse.Namespace(**vars(args) | given)
+
+
 def query(args: argparse.Namespace) -> dict[str, str]:
     """Return the query of a request that creates or changes a lease."""
     return {'dry_run': 'true'} if args.dry_run else {}
@@ -214,6 +243,7 @@ def create_body(args: argparse.Namespace) -> dict[str, Any]:
 
     :raises: CommandError
     """
+    endless = not (args.end or args.duration)
     return {
         **_given(
             name=args.name,
@@ -221,7 +251,7 @@ def create_body(args: argparse.Namespace) -> dict[str, Any]:
             max_retries=args.max_retries,
             start_date=args.start,
             end_date=args.end,
-            duration=args.duration,
+            duration=_DURATION if endless else args.duration,
             before_end_date=args.before_end_date,
             repeat=_repeat(args),
         ),

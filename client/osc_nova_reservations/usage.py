@@ -11,6 +11,7 @@ from typing import Any
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import dates
 from osc_nova_reservations import projects
 
 _TOTALS = {
@@ -61,12 +62,14 @@ class ShowUsage(command.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--start',
+            type=dates.typed,
             metavar='<date>',
             help='Begin of the window, in UTC: "2050-12-01 00:00" (default: '
             'that of the month of the end)',
         )
         parser.add_argument(
             '--end',
+            type=dates.typed,
             metavar='<date>',
             help='End of the window, in UTC (default: now)',
         )

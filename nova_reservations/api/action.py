@@ -20,6 +20,8 @@ class Action:
     :ivar headers: the schema of headers beside those of every request.
     :ivar status: the status of the answer, unless it is a refusal.
     :ivar refusals: statuses of refusals that not every action has.
+    :ivar asks: whether it asks for a lease, or changes one: then its refusals
+        have the statuses that clients of Blazar know.
     """
 
     run: Callable[..., dict[str, Any] | listing.Listing | None]
@@ -29,6 +31,7 @@ class Action:
     body: validation.Schema | None = None
     response: validation.Schema | None = None
     refusals: tuple[int, ...] = ()
+    asks: bool = False
 
 
 Routes: TypeAlias = Mapping[str, Mapping[str, Action]]

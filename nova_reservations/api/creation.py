@@ -10,12 +10,14 @@ from typing import Any
 from nova.api.openstack import identity
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import request as api_request
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import parts
 from nova_reservations.engine import resource_types
+from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
@@ -97,7 +99,8 @@ def new_reservation(
 ) -> lease_requests.NewReservation:
     """Return the request for a new reservation, after checking it.
 
-    :raises: InvalidInput; PolicyNotAuthorized if it names a cell
+    :raises: InvalidInput; PolicyNotAuthorized for facts that the caller may
+        not ask by
     """
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
@@ -109,25 +112,37 @@ def new_reservation(
             f'{item["resource_type"]}: it is made along with its resources'
         )
     type_schemas.create(kind).check(asked)
-    check_cell(req, asked)
+    asked = type_schemas.given(kind, asked)
+    check_facts(req, kind.resource_type or item['resource_type'], asked)
     return lease_requests.NewReservation(item['resource_type'], asked)
 
 
-def check_cell(
-    req: api_request.LeaseRequest, asked: Mapping[str, Any]
+def check_facts(
+    req: api_request.LeaseRequest,
+    resource_type: str,
+    asked: Mapping[str, Any],
 ) -> None:
-    """Refuse requirements that name a cell, if the caller may not see cells.
+    """Refuse requirements of hosts by facts that the caller may not see: the
+    answers would tell them, one comparison after another.
 
+    :param resource_type: the type of the resources that must meet them
     :raises: PolicyNotAuthorized
     """
+    if resource_type != objects.HOST:
+        return
     sources = map(asked.get, ('hypervisor_properties', 'resource_properties'))
     try:
-        wanted = requirements.parse(*sources)
+        wanted = requirements.parse(
+            *sources, nova=host_specs.Words(lambda *_: False)
+        )
     except exception.InvalidInput:
         # The resource type parses it by its own rules, or refuses it.
         return
-    if 'cell' in requirements.keys(wanted):
+    keys = requirements.keys(wanted)
+    if 'cell' in keys:
         req.context.can(policies.CELL)
+    if keys & requirements.NAMES:
+        req.context.can(policies.HOST_NAMES)
 
 
 def review(req: api_request.LeaseRequest) -> parts.Review:

@@ -6,15 +6,23 @@ import datetime
 import re
 
 from nova_reservations import exception
+from nova_reservations.objects import interval
 
 FIRST_YEAR = 1970
-LAST_YEAR = 9998
+LAST = interval.LAST
+LAST_YEAR = LAST.year
 
-_DATE = re.compile(
-    r'[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}'
-    r'(:[0-9]{2}(\.[0-9]{1,6})?)?'
-    r'(Z|[+-][0-9]{2}:?[0-9]{2})?'
+_TIME = (
+    r'[ T](?P<hour>[0-9]{1,2})'
+    r'(?P<rest>:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?'
+    r'(Z|[+-][0-9]{2}:?[0-9]{2})?)'
 )
+# As with strptime, which Blazar uses, months, days and hours may have a digit.
+_DATE = re.compile(
+    r'(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})' + _TIME
+)
+# The last day that Python knows: clients mean that there is no end.
+_FOR_EVER = re.compile(rf'9999-12-31({_TIME})?')
 # The format of python-blazarclient; a number without a unit is seconds.
 _SHORT_DURATION = re.compile(r'([0-9]{1,9})([smhd]?)')
 _UNITS = {
@@ -39,10 +47,12 @@ def parse(text: str, now: datetime.datetime) -> datetime.datetime:
     """
     if text == 'now':
         return now
+    if _FOR_EVER.fullmatch(text):
+        return LAST
     try:
-        if not _DATE.fullmatch(text):
+        if not (found := _DATE.fullmatch(text)):
             raise ValueError(text)
-        date = datetime.datetime.fromisoformat(text)
+        date = datetime.datetime.fromisoformat(_padded(found))
         if date.tzinfo is None:
             date = date.replace(tzinfo=datetime.UTC)
         return _bounded(date.astimezone(datetime.UTC)).replace(microsecond=0)
@@ -52,6 +62,26 @@ def parse(text: str, now: datetime.datetime) -> datetime.datetime:
             f'or ISO 8601 with seconds and offset, or now; from '
             f'{FIRST_YEAR} to {LAST_YEAR}'
         ) from error
+
+
+def _padded(found: re.Match[str]) -> str:
+    """Return a date of ISO 8601."""
+    month, day, hour = (
+        found[name].zfill(2) for name in ('month', 'day', 'hour')
+    )
+    return f'{found["year"]}-{month}-{day}T{hour}{found["rest"]}'
+
+
+def due(text: str, now: datetime.datetime) -> datetime.datetime:
+    """Return when something is to begin or end: a client whose dates have
+    minutes means now by the minute that has just passed.
+
+    :raises: InvalidInput
+    """
+    date = parse(text, now)
+    minute = now.replace(second=0)
+    passed = minute - datetime.timedelta(minutes=1)
+    return now if passed <= date < minute else date
 
 
 def parse_duration(text: int | str) -> datetime.timedelta:

@@ -17,6 +17,7 @@ from nova_reservations.api import routes
 from nova_reservations.api import validation
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import parameters
 
 _NO_QUERY = validation.Schema({'maxProperties': 0})
 
@@ -37,12 +38,18 @@ def answer(
         versions.check(request)
     except webob.exc.HTTPException as error:
         return faults.response(error, None)
+    action = None
     try:
-        response = _answer(request, path, services)
+        action, names = routes.find(request.method, path or '/')
+        response = _run(
+            action, names, api_request.LeaseRequest(request, path, services)
+        )
     # The format of errors is part of the API, even for unexpected ones.
     except Exception as error:
         response = faults.response(
-            error, request.environ['nova.context'].request_id
+            error,
+            request.environ['nova.context'].request_id,
+            asks=action is not None and action.asks,
         )
     versions.tell(response)
     return response
@@ -57,17 +64,14 @@ def _check_project(request: webob.Request, project_id: str | None) -> None:
         )
 
 
-def _answer(
-    request: webob.Request,
-    path: str,
-    services: Callable[[], bootstrap.Services],
+def _run(
+    action: Action, names: dict[str, Any], req: api_request.LeaseRequest
 ) -> webob.Response:
-    action, names = routes.find(request.method, path or '/')
-    result = action.run(
-        api_request.LeaseRequest(request, path, services),
-        **names,
-        **_checked(request, action),
-    )
+    """Run the action, with the values in the path.
+
+    :raises: whatever it is refused with
+    """
+    result = action.run(req, **names, **_checked(req.request, action))
     if result is None:
         return webob.Response(status=action.status, content_type=None)
     if isinstance(result, listing.Listing):
@@ -84,6 +88,7 @@ def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
     parsed: dict[str, Any] = {}
     schema = action.query or _NO_QUERY
     query = validation.parse_query(request.query_string, schema.repeatable)
+    query = parameters.meant(query, schema.schema)
     schema.check(query)
     if action.query is not None:
         parsed['query'] = query

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP answers for refusals; only this module knows their status codes."""
+"""HTTP answers for refusals, in the formats of Blazar and of Nova."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from nova import exception as nova_exception
 from nova.api.openstack import wsgi
+import nova.conf
 from oslo_log import log as logging
 import webob
 import webob.exc
 
 from nova_reservations import exception
+from nova_reservations.api import cases
 from nova_reservations.api import dates
 from nova_reservations.api import responses
 
@@ -18,43 +20,14 @@ LOG = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 5
 
-STATUS: Mapping[type[Exception], int] = {
-    exception.InvalidInput: 400,
-    nova_exception.PolicyNotAuthorized: 403,
-    exception.OverLimit: 403,
-    exception.NotFound: 404,
-    exception.InvalidState: 409,
-    exception.NotEnoughResources: 409,
-    exception.HostInUse: 409,
-    exception.AlreadyEnrolled: 409,
-    exception.ResourceInUse: 409,
-    exception.ResourceExists: 409,
-    exception.AmbiguousHost: 409,
-    exception.Conflict: 409,
-    exception.CloudRefused: 409,
-    exception.RequestUnderWay: 409,
-    exception.KeyReused: 422,
-    exception.ClocksDisagree: 503,
-    exception.Contended: 503,
-    exception.DatabaseUnavailable: 503,
-    exception.CloudUnavailable: 503,
-    exception.CloudSlow: 503,
-    exception.CellUnavailable: 503,
-    exception.LimitsUnknown: 503,
-}
-"""Exception -> status; subclasses have the status of their base class."""
 
+def response(
+    error: Exception, request_id: str | None, asks: bool = False
+) -> webob.Response:
+    """Return the answer in the format of the lease API.
 
-def status(error: Exception) -> int:
-    """Return the status of an error; 500 for errors that are bugs."""
-    for cause in type(error).__mro__:
-        if cause in STATUS:
-            return STATUS[cause]
-    return 500
-
-
-def response(error: Exception, request_id: str | None) -> webob.Response:
-    """Return the answer in the format of the lease API."""
+    :param asks: whether the request asks for a lease, or changes one
+    """
     if isinstance(error, webob.exc.HTTPException):
         # The request itself is wrong: its URL, method or size.
         return _json(
@@ -65,25 +38,27 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
                 'error_message': error.detail or error.explanation,
             },
         )
-    code = status(error)
-    if code == 500:
+    case = cases.of(error)
+    if case is cases.DEFECT:
         LOG.error('Unexpected error of the lease API', exc_info=error)
         return _json(
-            code,
+            case.status,
             {},
             {
-                'error_code': code,
+                'error_code': case.status,
                 'error_name': 'INTERNAL_SERVER_ERROR',
                 'error_message': f'Internal Server Error ({request_id})',
             },
         )
+    code = cases.where_asked(case, nova.conf.CONF) if asks else case.status
     return _json(
         code,
         _headers(code),
         {
             'error_code': code,
             'error_name': code,
-            'error_message': _said(error),
+            'error_kind': case.kind,
+            'error_message': _said(error, code),
             **_times(error),
         },
     )
@@ -104,15 +79,15 @@ def nova_fault(
     error: exception.ReservationsError | nova_exception.PolicyNotAuthorized,
 ) -> wsgi.Fault:
     """Return the answer in the format of Nova's API."""
-    code = status(error)
-    fault = webob.exc.status_map[code](explanation=_said(error))
+    code = cases.of(error).status
+    fault = webob.exc.status_map[code](explanation=_said(error, code))
     fault.headers.update(_headers(code))
     return wsgi.Fault(fault)
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, code: int) -> str:
     """Return the message for the user; log the cause for the operator."""
-    if status(error) == 503:
+    if code == 503:
         LOG.error('A request was refused: %s', error)
     if isinstance(error, exception.ReservationsError):
         return error.public

@@ -43,7 +43,7 @@ def _window(
     now: datetime.datetime,
 ) -> maintenance.Window:
     """:raises: InvalidInput"""
-    start, end = (dates.parse(asked[key], now) for key in ('from', 'until'))
+    start, end = (dates.due(asked[key], now) for key in ('from', 'until'))
     if end <= start:
         raise exception.InvalidInput('until must be later than from')
     return maintenance.Window(

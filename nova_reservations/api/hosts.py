@@ -5,6 +5,7 @@ Hosts belong to no project. Policy rules are checked with the caller's project
 as the target, so that an operator can open some of them to members or readers.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
@@ -20,9 +21,11 @@ from nova_reservations.api import creation
 from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
+from nova_reservations.api import unchanged
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import hosts as view
 from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import capacity as engine
@@ -40,7 +43,11 @@ _INSTANT = datetime.timedelta(seconds=1)
 def index(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
-    req.context.can(policies.INDEX)
+    req.context.can(policies.INDEX, target=_own(req))
+    if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
+        # The answer would tell the name, or the place among all names.
+        req.context.can(policies.NAMES, target=_own(req))
+    show_host = _view_of(req, query)
     limit = int(query['limit']) if 'limit' in query else None
     hosts = req.services.hosts.find(
         objects.HostQuery(
@@ -53,7 +60,7 @@ def index(
             descending=query.get('sort_dir') == 'desc',
         )
     )
-    shown = [view.show(host) for host in hosts]
+    shown = [show_host(host) for host in hosts]
     answer: dict[str, Any] = {'hosts': shown[:limit]}
     if limit is not None and len(shown) > limit:
         answer['hosts_links'] = req.next_link(query, shown[limit - 1]['id'])
@@ -63,12 +70,40 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def show(req: api_request.LeaseRequest, host_id: str) -> dict[str, Any]:
-    req.context.can(policies.SHOW)
-    return {'host': view.show(req.services.hosts.get(key_of(host_id)))}
+def _own(req: api_request.LeaseRequest) -> dict[str, str]:
+    return {'project_id': req.context.project_id}
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+def _view_of(
+    req: api_request.LeaseRequest, query: Mapping[str, str]
+) -> Callable[[objects.Host], dict[str, Any]]:
+    """Return the view of hosts for the caller.
+
+    :raises: PolicyNotAuthorized if details are wanted that it may not see
+    """
+    if strutils.bool_from_string(query.get('detail')):
+        req.context.can(policies.NAMES, target=_own(req))
+        return view.show_in_detail
+    if req.context.can(policies.NAMES, target=_own(req), fatal=False):
+        return view.show
+    private = req.services.hosts.private_properties()
+    return lambda host: view.show_unnamed(host, private)
+
+
+def show(
+    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
+) -> dict[str, Any]:
+    req.context.can(policies.SHOW, target=_own(req))
+    show_host = _view_of(req, query)
+    return {'host': show_host(req.services.hosts.get(key_of(host_id)))}
+
+
+SHOW = Action(
+    show,
+    query=schemas.SHOW,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404,),
+)
 
 
 def create(
@@ -76,7 +111,9 @@ def create(
 ) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
-        key: str(value) for key, value in body.items() if key != 'name'
+        key: str(value)
+        for key, value in parameters.given(body).items()
+        if key != 'name'
     }
     return {
         'host': view.show(
@@ -102,15 +139,35 @@ def update(
     req.context.can(policies.UPDATE)
     if not body:
         raise exception.InvalidInput('No data to update')
+    hosts = req.services.hosts
+    host = hosts.get(key_of(host_id))
     properties = {
         key: None if value is None else str(value)
-        for key, value in body.items()
+        for key, value in _changed(host, body).items()
     }
-    return {
-        'host': view.show(
-            req.services.hosts.update(key_of(host_id), properties, req.now())
-        )
+    is_copy = properties.keys() != body.keys()
+    if not is_copy or unchanged.differing(properties, host.properties):
+        host = hosts.update(host.id, properties, req.now())
+    return {'host': view.show(host)}
+
+
+def _changed(host: objects.Host, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of a change, without the host's name and facts.
+
+    :raises: InvalidInput if these are not its own
+    """
+    names = {
+        str(host.id),
+        host.facts.uuid,
+        host.facts.service_host,
+        host.facts.hypervisor_hostname,
     }
+    asked = dict(body)
+    if asked.pop('name', host.facts.service_host) not in names:
+        raise exception.InvalidInput('name cannot be set')
+    shown = view.show_in_detail(host)
+    settable = asked.keys() - schemas.FIELDS.keys()
+    return unchanged.changes(asked, shown, settable)
 
 
 UPDATE = Action(
@@ -123,7 +180,14 @@ UPDATE = Action(
 
 def delete(req: api_request.LeaseRequest, host_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.hosts.enrolment.remove(key_of(host_id), req.now())
+    key, enrolment = key_of(host_id), req.services.hosts.enrolment
+    try:
+        enrolment.remove(key, req.now())
+    except exception.HostInUse:
+        # A client that deletes a lease and its host has a 204 of the first.
+        if not req.services.short_waits.for_end(key):
+            raise
+        enrolment.remove(key, req.now())
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))

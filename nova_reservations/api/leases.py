@@ -5,7 +5,6 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
-import datetime
 from typing import Any
 
 from nova import exception as nova_exception
@@ -16,15 +15,15 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import creation
 from nova_reservations.api import dates
+from nova_reservations.api import lease_changes
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import shared_leases
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import leases as schemas
-from nova_reservations.api.schemas import resource_types as type_schemas
+from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import lease_requests
-from nova_reservations.engine import resource_types
 from nova_reservations.engine import series
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
@@ -40,18 +39,36 @@ def index(
     if strutils.bool_from_string(query.get('shared')):
         return _shared_with(own, req, query)
     req.context.can(policies.INDEX, target={'project_id': own})
-    project_id = query.get('project_id')
-    if project_id not in (None, own):
-        req.context.can(
-            policies.INDEX_ALL_PROJECTS, target={'project_id': project_id}
-        )
-    elif project_id is None and not req.context.can(
-        policies.INDEX_ALL_PROJECTS, target={'project_id': own}, fatal=False
-    ):
-        project_id = own
+    project_id = _project(req, query)
     return _listed(
         req, query, _lease_query(query, project_id, req), view_of(req)
     )
+
+
+def _project(
+    req: api_request.LeaseRequest, query: Mapping[str, Any]
+) -> str | None:
+    """Return the project whose leases are listed; None: all projects.
+
+    :raises: PolicyNotAuthorized
+    """
+    own: str = req.context.project_id
+    asked: str | None = query.get('project_id')
+    if asked == own:
+        return own
+    if asked is None and 'all_tenants' not in query:
+        sees_all = req.context.can(
+            policies.INDEX_ALL_PROJECTS,
+            target={'project_id': own},
+            fatal=False,
+        )
+        return None if sees_all else own
+    if asked is None and not strutils.bool_from_string(query['all_tenants']):
+        return own
+    req.context.can(
+        policies.INDEX_ALL_PROJECTS, target={'project_id': asked or own}
+    )
+    return asked
 
 
 def _shared_with(
@@ -96,7 +113,10 @@ _BOUNDS = {
 }
 """Query parameters that are dates -> their names in LeaseQuery."""
 
-_SELECTIVE = frozenset({'deleted', 'limit', 'status', 'name', *_BOUNDS})
+_NAMES = frozenset({'name', 'lease_name'})
+_SELECTIVE = frozenset(
+    {'deleted', 'limit', 'status', 'lease_id', *_NAMES, *_BOUNDS}
+)
 """Filters with which leases that ended long ago are listed, too."""
 
 
@@ -118,7 +138,8 @@ def _lease_query(
         statuses=tuple(
             sorted({states.Lease(each) for each in query.get('status', ())})
         ),
-        name=query.get('name'),
+        id=query.get('lease_id'),
+        name=_name(query),
         # One more than requested: it tells whether there is a next page.
         limit=int(query['limit']) + 1 if 'limit' in query else None,
         marker=query.get('marker'),
@@ -127,6 +148,14 @@ def _lease_query(
         deleted=_deleted(query, req),
         **bounds,
     )
+
+
+def _name(query: Mapping[str, Any]) -> str | None:
+    """:raises: InvalidInput"""
+    names = {query[key] for key in _NAMES & query.keys()}
+    if len(names) > 1:
+        raise exception.InvalidInput('lease_name and name are the same filter')
+    return names.pop() if names else None
 
 
 def _deleted(
@@ -146,9 +175,15 @@ def _deleted(
     return None if req.context.can(policies.DELETED, fatal=False) else False
 
 
-def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
+def show(
+    req: api_request.LeaseRequest, lease_id: str, query: dict[str, str]
+) -> dict[str, Any]:
+    find = visible
+    if strutils.bool_from_string(query.get('deleted')):
+        req.context.can(policies.DELETED)
+        find = _visible_once
     try:
-        lease = _visible_once(req, lease_id)
+        lease = find(req, lease_id)
     except exception.NotFound as missing:
         return {'lease': shared_leases.show(req, lease_id, missing)}
     answer = _answer(req, lease)
@@ -167,7 +202,12 @@ def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
     return answer
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+SHOW = Action(
+    show,
+    query=schemas.SHOW,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404,),
+)
 
 
 def _visible_once(
@@ -180,8 +220,6 @@ def _visible_once(
     try:
         lease = visible(req, lease_id)
     except exception.NotFound as missing:
-        if not req.context.can(policies.DELETED, fatal=False):
-            raise
         lease = req.services.lease_lists.deleted(lease_id)
         check_visible(req, lease, missing)
     return lease
@@ -195,15 +233,16 @@ def create(
 ) -> dict[str, Any]:
     context = req.context
     context.can(policies.CREATE, target={'project_id': context.project_id})
+    body = parameters.given(body)
     now = req.now()
-    start = dates.parse(body['start_date'], now)
+    start = dates.due(body['start_date'], now)
     asked = lease_requests.NewLease(
         name=body['name'],
         project_id=creation.project_of(context, body.get('project_id')),
         user_id=context.user_id,
         start=start,
         end=creation.end_of(body, start, now),
-        before_end=_date(body, 'before_end_date', now),
+        before_end=lease_changes.date(body, 'before_end_date', now),
         reservations=tuple(
             creation.new_reservation(req, item)
             for item in body.get('reservations', ())
@@ -238,6 +277,7 @@ CREATE = Action(
     body=schemas.CREATE,
     response=schemas.CREATE_RESPONSE,
     refusals=(409, 422),
+    asks=True,
 )
 
 
@@ -257,6 +297,7 @@ def _key(
 
 
 def _repeat(body: Mapping[str, Any]) -> series.Repeat:
+    body = parameters.given(body)
     return series.Repeat(
         every=dates.parse_duration(body['every']),
         count=body['count'],
@@ -286,12 +327,6 @@ def _is_dry_run(query: Mapping[str, str]) -> bool:
     return strutils.bool_from_string(query.get('dry_run'))
 
 
-def _date(
-    body: dict[str, Any], key: str, now: datetime.datetime
-) -> datetime.datetime | None:
-    return None if body.get(key) is None else dates.parse(body[key], now)
-
-
 def update(
     req: api_request.LeaseRequest,
     lease_id: str,
@@ -300,7 +335,6 @@ def update(
 ) -> dict[str, Any]:
     lease = visible(req, lease_id)
     req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
-    now = req.now()
     if 'replace_failed' in body:
         if len(body) > 1:
             raise exception.InvalidInput(
@@ -308,28 +342,30 @@ def update(
             )
         if _is_dry_run(query):
             raise exception.InvalidInput('replace_failed has no dry_run')
-        return _answer(req, req.services.healing.replace_failed(lease_id, now))
-    changes = lease_requests.LeaseChanges(
-        name=body.get('name'),
-        start=_date(body, 'start_date', now),
-        end=_date(body, 'end_date', now),
-        before_end=_date(body, 'before_end_date', now),
-        reservations=_changed_reservations(
-            req, lease, body.get('reservations', ())
-        ),
-        acknowledged=[
-            item['id']
-            for item in body.get('reservations', ())
-            if 'resources_changed' in item
-        ],
-        review=creation.review(req),
-    )
-    return _answer(
-        req,
-        req.services.leases.update(
-            lease_id, changes, now, dry_run=_is_dry_run(query)
-        ),
-    )
+        return _answer(
+            req, req.services.healing.replace_failed(lease_id, req.now())
+        )
+    dry_run = _is_dry_run(query)
+    try:
+        return _answer(req, _changed(req, lease, body, dry_run))
+    except exception.BeingGivenBack:
+        if not req.services.short_waits.for_update(lease_id):
+            raise
+    # Time has passed, and the lease has changed.
+    return _answer(req, _changed(req, visible(req, lease_id), body, dry_run))
+
+
+def _changed(
+    req: api_request.LeaseRequest,
+    lease: objects.Lease,
+    body: Mapping[str, Any],
+    dry_run: bool,
+) -> objects.Lease:
+    now = req.now()
+    changes = lease_changes.asked_for(req, lease, body, now)
+    if changes.nothing:
+        return lease
+    return req.services.leases.update(lease.id, changes, now, dry_run=dry_run)
 
 
 UPDATE = Action(
@@ -338,46 +374,8 @@ UPDATE = Action(
     body=schemas.UPDATE,
     response=schemas.UPDATE_RESPONSE,
     refusals=(404, 409),
+    asks=True,
 )
-
-
-def _changed_reservations(
-    req: api_request.LeaseRequest, lease: objects.Lease, items: Any
-) -> dict[str, dict[str, Any]]:
-    """Return reservation id -> the requested changes."""
-    types = req.services.leases.types
-    known = {item.id: item for item in lease.reservations}
-    changes: dict[str, dict[str, Any]] = {}
-    for item in items:
-        asked = dict(item)
-        reservation_id = asked.pop('id')
-        acknowledged = 'resources_changed' in asked
-        asked.pop('resources_changed', None)
-        if reservation_id in changes:
-            raise exception.InvalidInput(
-                f'Reservation {reservation_id} is named twice'
-            )
-        if reservation_id not in known:
-            # The engine refuses all unknown reservations together.
-            changes[reservation_id] = asked
-            continue
-        resource_type = known[reservation_id].resource_type
-        kind = resource_types.get(types, resource_type)
-        shown = kind.show(known[reservation_id]).get(
-            'resource_type', resource_type
-        )
-        if asked.pop('resource_type', shown) != shown:
-            raise exception.InvalidState(
-                kind='Reservation',
-                id=reservation_id,
-                status=shown,
-                reason='resource_type cannot be updated',
-            )
-        type_schemas.update(kind).check(asked)
-        creation.check_cell(req, asked)
-        if asked or not acknowledged:
-            changes[reservation_id] = asked
-    return changes
 
 
 def delete(req: api_request.LeaseRequest, lease_id: str) -> None:

@@ -27,6 +27,8 @@ from nova_reservations.api.servers import actions
 from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease
 from nova_reservations.api.servers import gate
+from nova_reservations.cloud import group_counts
+from nova_reservations.cloud import time_limits
 
 # Like in Nova's own router, the path may begin with a project id.
 _LEASES = re.compile(
@@ -44,6 +46,7 @@ class Reservations(wsgi.Middleware):
         self, application: Any, services: bootstrap.Services | None = None
     ) -> None:
         hooks.check('api')
+        time_limits.install()
         super().__init__(application)
         conf.register_opts(nova.conf.CONF)
         default_lease.check(nova.conf.CONF)
@@ -52,6 +55,7 @@ class Reservations(wsgi.Middleware):
             bootstrap.check(nova.conf.CONF)
         create.install()
         actions.install()
+        group_counts.install()
         warm_up.warm_up()
         self._services = services
         self._building = threading.Lock()

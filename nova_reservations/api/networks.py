@@ -9,6 +9,7 @@ from nova_reservations import objects
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import networks as schemas
+from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import networks as view
 from nova_reservations.objects import segment as segments
 from nova_reservations.policies import networks as policies
@@ -40,7 +41,7 @@ def create(
     where = segments.Segment(body['physical_network'], int(body['segment_id']))
     properties = {
         name: str(value)
-        for name, value in body.items()
+        for name, value in parameters.given(body).items()
         if name not in segments.FACTS
     }
     enrolled = req.services.segments.enrol(where, properties, req.now())

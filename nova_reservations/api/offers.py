@@ -55,4 +55,6 @@ def find(
     }
 
 
-FIND = Action(find, body=schemas.FIND, response=schemas.FIND_RESPONSE)
+FIND = Action(
+    find, body=schemas.FIND, response=schemas.FIND_RESPONSE, asks=True
+)

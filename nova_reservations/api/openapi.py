@@ -22,6 +22,7 @@ from nova_reservations.api.schemas import errors
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
+from nova_reservations.api.schemas import resource_types
 from nova_reservations.api.schemas import resources
 from nova_reservations.plugins.resource_types import base
 
@@ -29,16 +30,23 @@ _DESCRIPTION = """\
 Advance reservations of hosts and capacity, inside Nova. Paths are below the
 compute endpoint; the suffix `.json` may follow each of them. Dates are in
 UTC. What is not listed here, as a parameter or in a body, is refused; so is a
-body of more than 64 KiB. A method that a path does not have is a 405. Every
-refusal says why in `error_message`."""
+body of more than 64 KiB. A parameter of a query with the value `None` is not
+given, except where that may be a name. A `PUT` may send back what `GET` shows,
+if it is as it is shown. A method that a path does not have is a 405. Every
+refusal says why in `error_message`, and which kind it is of in `error_kind`,
+unless the request itself is malformed. Where a lease is asked for or changed,
+the cloud may be configured to answer `no_room` with 409 and `over_limit` with
+403 in place of 400."""
 
 _REFUSALS = {
-    400: 'The request is malformed, or makes no sense.',
+    400: 'The request is malformed, or makes no sense. To one that asks for a '
+    'lease, or changes one: too little is free in its window, or it is over a '
+    'limit of the project.',
     401: "There is no valid token. Keystone's middleware answers.",
-    403: 'The policy does not allow it, or it is over a limit of the project.',
+    403: 'The policy does not allow it.',
     404: 'It does not exist, or the project may not see it.',
     406: 'There is no such version of the API.',
-    409: 'Too little is free in the window, or the state does not allow it.',
+    409: 'The state does not allow it, or somebody else was first.',
     413: 'The body is too large.',
     422: 'The Idempotency-Key was sent with another body.',
     503: 'Nova, a database or placement can not be reached, or too many ask '
@@ -136,7 +144,7 @@ class _Writer:
         self._types(
             leases.NEW_RESERVATION,
             {
-                name: kind.schema
+                name: resource_types.new_schema(kind)
                 for name, kind in types.items()
                 if not kind.comes_alone
             },

@@ -17,6 +17,7 @@ from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as host_schemas
+from nova_reservations.api.schemas import parameters
 from nova_reservations.api.schemas import resources as schemas
 from nova_reservations.api.views import hosts as host_view
 from nova_reservations.api.views import resources as view
@@ -62,6 +63,7 @@ def create(
     req: api_request.LeaseRequest, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.CREATE)
+    body = parameters.given(body)
     added = req.services.resources.add(
         body['resource_type'],
         body['name'],
@@ -116,7 +118,14 @@ UPDATE = Action(
 
 def delete(req: api_request.LeaseRequest, resource_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.resources.remove(_key_of(resource_id))
+    key, resources = _key_of(resource_id), req.services.resources
+    try:
+        resources.remove(key)
+    except exception.ResourceInUse:
+        # As hosts, see there.
+        if not req.services.short_waits.for_end(key):
+            raise
+        resources.remove(key)
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))

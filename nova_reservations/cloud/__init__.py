@@ -43,7 +43,7 @@ class NovaCloud:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.hosts = hosts.Hosts(conf)
         self.aggregates = aggregates.Aggregates()
-        self.servers = servers.Servers(self.hosts)
+        self.servers = servers.Servers(self.hosts, conf)
         self.slots = slots.Slots()
         self.networks = networks.Networks()
         self.segments = segments.Segments()

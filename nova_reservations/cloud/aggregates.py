@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import functools
 
 from nova import context as nova_context
@@ -34,6 +35,7 @@ from nova_reservations import ports
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -124,8 +126,7 @@ class Aggregates:
         check: ports.Check,
         database: str,
     ) -> ports.GenerationChanges:
-        check()
-        aggregate = _ensure(reservation_id, project_id, database)
+        aggregate = _ensure(reservation_id, project_id, database, check)
         wanted, present = {host.name for host in hosts}, {*aggregate.hosts}
         check()
         _remove_hosts(aggregate.id, present - wanted)
@@ -144,6 +145,17 @@ class Aggregates:
         return aggregate is not None and set(aggregate.hosts) == {
             host.name for host in hosts
         }
+
+    @errors.translated()
+    def lacking(self, reservation_id: str, project_id: str) -> Sequence[str]:
+        aggregate = _find(reservation_id)
+        if aggregate is None:
+            return ()
+        wanted = _metadata(reservation_id, project_id)
+        known = aggregate.metadata
+        if wanted.items() <= known.items() and DATABASE_KEY in known:
+            return ()
+        return ('the metadata of its aggregate was changed',)
 
     @errors.translated()
     def remove_aggregate_hosts(
@@ -212,6 +224,7 @@ class Aggregates:
     def sign(self, reservation_id: str, database: str) -> None:
         aggregate = _find(reservation_id)
         if aggregate is not None:
+            fences.current()()
             aggregate.update_metadata({DATABASE_KEY: database})
 
     def _tell_schedulers(self, uuid: str) -> None:
@@ -290,16 +303,23 @@ def _pool() -> nova_objects.Aggregate:
     )
 
 
-def _ensure(
-    reservation_id: str, project_id: str, database: str
-) -> nova_objects.Aggregate:
-    metadata = {
+def _metadata(reservation_id: str, project_id: str) -> dict[str, str]:
+    return {
         RESERVATION_KEY: reservation_id,
         'reservations:owner': project_id,
         'blazar:owner': project_id,
+    }
+
+
+def _ensure(
+    reservation_id: str, project_id: str, database: str, check: ports.Check
+) -> nova_objects.Aggregate:
+    metadata = {
+        **_metadata(reservation_id, project_id),
         DATABASE_KEY: database,
     }
     aggregate = _find(reservation_id)
+    check()
     if aggregate is None:
         try:
             return _create_quietly(reservation_id, metadata)
@@ -371,7 +391,7 @@ def _find(uuid: str) -> nova_objects.Aggregate | None:
 def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
     """Add the hosts that are not in the aggregate yet.
 
-    :raises: CloudRefused if one of them is mapped to no cell
+    :raises: HostRefused if some of them are mapped to no cell
     """
     member, mapping = models.AggregateHost, models.HostMapping
     context = nova_context.get_admin_context()
@@ -383,9 +403,8 @@ def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
         )
         unknown = set(hosts).difference(known)
         if unknown:
-            raise exception.CloudRefused(
-                what=f'Host {", ".join(sorted(unknown))}',
-                reason='Nova has no such compute host',
+            raise exception.HostRefused(
+                unknown, 'Nova has no such compute host'
             )
         present = session.scalars(
             sa.select(member.host).where(

@@ -13,13 +13,10 @@ import nova.conf
 
 from nova_reservations import exception
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import errors
 
 CONF = nova.conf.CONF
 GROUP = 'cinder'
-
-TIMEOUT = 30
-"""Seconds to wait for an answer if [cinder] timeout is not set; without a
-timeout a request would wait for ever."""
 
 MICROVERSION = '3.0'
 
@@ -88,7 +85,6 @@ def request(
             params=params,
             json=body,
             microversion=microversion,
-            timeout=CONF.cinder.timeout or TIMEOUT,
         )
     except ks_exc.ClientException as error:
         if (
@@ -100,9 +96,7 @@ def request(
                 what='A token of the project',
                 reason='[service_user] of Nova has no role in it',
             ) from error
-        raise exception.CloudUnavailable(
-            service='Cinder', reason=error
-        ) from error
+        raise errors.of_session('Cinder', error) from error
     if answer.status_code not in (200, 201, 202, 204, *also):
         raise exception.CloudUnavailable(
             service='Cinder',

@@ -17,6 +17,7 @@ from nova import context as nova_context
 import nova.conf
 
 from nova_reservations import exception
+from nova_reservations.cloud import errors
 
 CONF = nova.conf.CONF
 GROUP = 'service_user'
@@ -93,9 +94,7 @@ def access_in(project_id: str) -> Any:
         _access()
         return None
     except ks_exc.ClientException as error:
-        raise exception.CloudUnavailable(
-            service='Keystone', reason=error
-        ) from error
+        raise errors.of_session('Keystone', error) from error
 
 
 def services() -> Collection[str]:
@@ -104,6 +103,22 @@ def services() -> Collection[str]:
     :raises: CloudUnavailable
     """
     return services_of(_access()) if are_configured() else ()
+
+
+def regions() -> Collection[str]:
+    """Return the regions in keystone's catalog; none, if no credentials are
+    configured.
+
+    :raises: CloudUnavailable
+    """
+    if not are_configured():
+        return ()
+    return {
+        region
+        for service in _catalog(_access().service_catalog.catalog)
+        for region in (each['region'] for each in service['endpoints'])
+        if region is not None
+    }
 
 
 def services_of(access: Any) -> Collection[str]:
@@ -133,9 +148,7 @@ def inherited_roles() -> Collection[str]:
             },
         )
     except ks_exc.ClientException as error:
-        raise exception.CloudUnavailable(
-            service='Keystone', reason=error
-        ) from error
+        raise errors.of_session('Keystone', error) from error
     # Keystone adds the user's system roles to each of these lists.
     return {
         each['role']['name']
@@ -192,9 +205,7 @@ def _access() -> Any:
             loading.load_session_from_conf_options(CONF, GROUP)
         )
     except ks_exc.ClientException as error:
-        raise exception.CloudUnavailable(
-            service='Keystone', reason=error
-        ) from error
+        raise errors.of_session('Keystone', error) from error
 
 
 def _catalog(services: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 import functools
+import hashlib
+import json
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -20,17 +22,24 @@ from oslo_utils import uuidutils
 
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.cloud import aggregates as leased
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
+from nova_reservations.cloud import host_specs
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud import provider_trees
+from nova_reservations.objects import requirements
 
 CPU_INFO_LENGTH = 16_383
 """The number of characters, of any kind, that a TEXT of MySQL can hold."""
 
 
 BINARY = 'nova-compute'
+
+_OF_PROJECTS = 'filter_tenant_id'
+"""Keys of Nova that begin so have ids of projects, which nobody may find by
+comparing them."""
 
 AUTO = 'AUTO: '
 """The prefix of the reason if Nova has disabled a service by itself.
@@ -70,7 +79,7 @@ class Hosts:
             self._service_hosts |= {
                 node.uuid: node.host for node in answers.found
             }
-        zones = _zones()
+        seen = _Aggregates()
         cell_of = cells.mapped_hosts() if generations else {}
         below = provider_trees.trees() if trees else None
         versions = {}
@@ -78,9 +87,10 @@ class Hosts:
             host = self._service_hosts.get(uuid)
             versions[uuid] = ports.HostVersion(
                 generation,
-                None if host is None else self._zone(zones, host),
+                None if host is None else self._zone(seen, host),
                 cell_of[host].uuid if host in cell_of else None,
                 None if below is None else below.get(uuid, ''),
+                None if host is None else _digest(seen.specs(host)),
             )
         return versions
 
@@ -101,14 +111,15 @@ class Hosts:
             [node.uuid for node in nodes],
         )
         below = parallel.each(self._trees.below, [node.uuid for node in nodes])
-        zones = _zones()
+        seen = _Aggregates()
         cell_of = cells.mapped_hosts(names)
         return [
             _facts(
                 node,
                 provider,
                 tree,
-                self._zone(zones, node.host),
+                self._zone(seen, node.host),
+                seen.specs(node.host),
                 cell_of[node.host].uuid if node.host in cell_of else '',
             )
             for node, provider, tree in zip(
@@ -116,6 +127,38 @@ class Hosts:
             )
             if provider is not None
         ]
+
+    def without_provider(
+        self, hosts: Collection[objects.Resource]
+    ) -> Collection[str]:
+        there = parallel.each(
+            provider_trees.exists, [host.uuid for host in hosts]
+        )
+        return {
+            host.name
+            for host, exists in zip(hosts, there, strict=True)
+            if not exists
+        }
+
+    def unusable(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, str]:
+        lost = self.without_provider(hosts)
+        mapped = cells.mapped_hosts({host.name for host in hosts})
+        found = {}
+        for host in hosts:
+            if host.name in lost:
+                found[host.name] = (
+                    f'placement has no provider {host.uuid}: if another '
+                    'machine has its name now, add the host again; else '
+                    'remove it'
+                )
+            elif host.name not in mapped:
+                found[host.name] = (
+                    'Nova has mapped it to no cell: start its nova-compute, '
+                    'and have the host discovered; or remove it'
+                )
+        return found
 
     def compute_services(
         self, now: datetime.datetime | None, hosts: Collection[str]
@@ -176,9 +219,12 @@ class Hosts:
             for host, cell in cells.mapped_hosts(names).items()
         }
 
-    def _zone(self, zones: Mapping[str, str], host: str) -> str:
+    def passes(self, key: str, fact: str, spec: str) -> bool:
+        return host_specs.passes(key, fact, spec)
+
+    def _zone(self, seen: _Aggregates, host: str) -> str:
         default: str = self._conf.default_availability_zone
-        return zones.get(host, default)
+        return seen.zones.get(host, default)
 
     @functools.cached_property
     def _service_group(self) -> servicegroup.API:
@@ -216,16 +262,44 @@ def _nodes(
     return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
 
-@errors.translated()
-def _zones() -> dict[str, str]:
-    """Return service host -> availability zone, of hosts that have one."""
-    return {
-        host: aggregate.availability_zone
-        for aggregate in nova_objects.AggregateList.get_by_metadata_key(
-            nova_context.get_admin_context(), 'availability_zone'
+class _Aggregates:
+    """The aggregates of Nova as they are now, without those of leases.
+
+    :ivar zones: service host -> availability zone, of hosts that have one.
+    """
+
+    @errors.translated()
+    def __init__(self) -> None:
+        self.zones: dict[str, str] = {}
+        self._metadata: dict[str, dict[str, set[str]]] = {}
+        for aggregate in nova_objects.AggregateList.get_all(
+            nova_context.get_admin_context()
+        ):
+            if leased.RESERVATION_KEY in aggregate.metadata:
+                continue
+            for host in aggregate.hosts:
+                if aggregate.availability_zone is not None:
+                    self.zones[host] = aggregate.availability_zone
+                known = self._metadata.setdefault(host, {})
+                for key, text in aggregate.metadata.items():
+                    if key.startswith(_OF_PROJECTS):
+                        continue
+                    # As Nova's filters read it.
+                    known.setdefault(key, set()).update(
+                        value.strip() for value in text.split(',')
+                    )
+
+    def specs(self, host: str) -> tuple[tuple[str, str], ...]:
+        """Return pairs of a key with its scope, and the values of a host,
+        separated by commas."""
+        return tuple(
+            (requirements.AGGREGATES + key, ','.join(sorted(values)))
+            for key, values in sorted(self._metadata.get(host, {}).items())
         )
-        for host in aggregate.hosts
-    }
+
+
+def _digest(specs: tuple[tuple[str, str], ...]) -> str:
+    return hashlib.sha256(json.dumps(specs).encode()).hexdigest()
 
 
 def _facts(
@@ -233,8 +307,11 @@ def _facts(
     provider: placement.Provider,
     below: provider_trees.Below,
     zone: str,
+    aggregates: tuple[tuple[str, str], ...],
     cell: str,
 ) -> objects.HostFacts:
+    # PostgreSQL stores no NUL.
+    cpu_info = (node.cpu_info or '').replace('\0', '')
     return objects.HostFacts(
         uuid=node.uuid,
         service_host=node.host,
@@ -244,8 +321,7 @@ def _facts(
         local_gb=node.local_gb,
         free_memory_mb=provider.free('MEMORY_MB'),
         free_disk_gb=provider.free('DISK_GB'),
-        # PostgreSQL stores no NUL.
-        cpu_info=(node.cpu_info or '').replace('\0', '')[:CPU_INFO_LENGTH],
+        cpu_info=cpu_info[:CPU_INFO_LENGTH],
         hypervisor_type=node.hypervisor_type,
         hypervisor_version=node.hypervisor_version,
         availability_zone=zone,
@@ -255,6 +331,11 @@ def _facts(
         cell=cell,
         nested=below.inventories,
         tree=below.tree,
+        specs=(
+            *aggregates,
+            ('cpu_info', host_specs.normal(cpu_info)[:CPU_INFO_LENGTH]),
+        ),
+        aggregates=_digest(aggregates),
     )
 
 

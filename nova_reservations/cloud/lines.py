@@ -69,6 +69,9 @@ class Line:
         self._busy = False
         self._silent_until: float | None = None
         self._pause = SHORTEST
+        self._unanswered: threading.Thread | None = None
+        """The query that was abandoned last. Its thread and its connection
+        last until the time limit of the database's driver."""
 
     def ask(
         self,
@@ -89,6 +92,7 @@ class Line:
             _within(self.live, question.live)
             found: Sequence[Result] = _within(self.longest, question.answer)
         except _NoAnswer as error:
+            self._unanswered = question
             self._end(failed=True)
             raise self._is_silent(error.reason) from error
         except BaseException:
@@ -108,8 +112,12 @@ class Line:
                 if not self._changed.wait(deadline - time.monotonic()):
                     raise self._is_silent('others ask it already')
             # While one query checks whether the cell is back, no other waits.
+            # None begins as long as an earlier one may still be answered: at
+            # most one is open.
             if self._silent_until is not None and (
-                self._busy or time.monotonic() < self._silent_until
+                self._busy
+                or time.monotonic() < self._silent_until
+                or (self._unanswered and self._unanswered.is_alive())
             ):
                 raise self._is_silent('it did not answer before')
             self._busy = True

@@ -20,13 +20,10 @@ import nova.conf
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import errors
 
 CONF = nova.conf.CONF
 GROUP = 'neutron'
-
-TIMEOUT = 30
-"""Seconds to wait for an answer if [neutron] timeout is not set; without a
-timeout a request would wait for ever."""
 
 AT_ONCE = 100
 """The maximum number of values of a filter in one request: longer URLs are
@@ -73,17 +70,9 @@ def request(
     :raises: CloudUnavailable
     """
     try:
-        answer = client().request(
-            url,
-            method,
-            params=params,
-            json=body,
-            timeout=CONF.neutron.timeout or TIMEOUT,
-        )
+        answer = client().request(url, method, params=params, json=body)
     except ks_exc.ClientException as error:
-        raise exception.CloudUnavailable(
-            service='Neutron', reason=error
-        ) from error
+        raise errors.of_session('Neutron', error) from error
     if answer.status_code not in (200, 201, 204, *also):
         raise exception.CloudUnavailable(
             service='Neutron',

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Collection
 from concurrent import futures
+import contextvars
 import time
 from typing import TypeVar
 
@@ -41,5 +42,13 @@ def each(
     """
     if len(items) < 2:
         return [function(item) for item in items]
+    # The threads do what the caller's thread may, and no more.
+    contexts = [contextvars.copy_context() for _ in items]
     with futures.ThreadPoolExecutor(min(AT_ONCE, len(items))) as pool:
-        return list(pool.map(function, items))
+        return list(
+            pool.map(
+                lambda context, item: context.run(function, item),
+                contexts,
+                items,
+            )
+        )

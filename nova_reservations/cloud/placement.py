@@ -21,8 +21,10 @@ from openstack import exceptions as sdk_exc
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.objects import amounts
+from nova_reservations.ports import fences
 
 Result = TypeVar('Result')
 
@@ -31,6 +33,8 @@ POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
 
 SHARING = 'MISC_SHARES_VIA_AGGREGATE'
 """The trait of providers that several hosts share, such as disks."""
+
+NO_PROVIDER = 'placement has no such provider'
 
 VERSION = '1.36'
 ATTEMPTS = 10
@@ -49,9 +53,7 @@ def request(method: str, url: str, *also: int, body: Any = None) -> Any:
     # SDKException: placement did not answer the first request of a process,
     # so that the client does not know its version.
     except (ks_exc.ClientException, sdk_exc.SDKException) as error:
-        raise exception.CloudUnavailable(
-            service='Placement', reason=error
-        ) from error
+        raise errors.of_session('Placement', error) from error
     if answer.status_code not in (200, 201, 204, *also):
         raise exception.CloudUnavailable(
             service='Placement',
@@ -61,11 +63,11 @@ def request(method: str, url: str, *also: int, body: Any = None) -> Any:
     return answer
 
 
-class _Conflict(Exception):
+class Conflict(Exception):
     """Another writer has changed the object since it was read."""
 
 
-def _retry(change: Callable[[], Result], what: str) -> Result:
+def retry(change: Callable[[], Result], what: str) -> Result:
     """Call change, which reads and then writes, again after each conflict.
 
     :raises: CloudUnavailable after ATTEMPTS conflicts
@@ -73,7 +75,7 @@ def _retry(change: Callable[[], Result], what: str) -> Result:
     for _ in range(ATTEMPTS):
         try:
             return change()
-        except _Conflict:
+        except Conflict:
             continue
     raise exception.CloudUnavailable(
         service='Placement', reason=f'{what} was changed by others each time'
@@ -168,15 +170,17 @@ def _set(
     kind: str,
     item: str,
     present: bool,
-    check: ports.Check = lambda: None,
+    check: ports.Check | None = None,
 ) -> ports.GenerationChange | None:
     """Add an item to the provider, or remove it. Return the provider's
     generation before and after this change; None if there is no such provider.
 
     :param check: called between each read and write; a change by another
-        writer after the read makes the write fail, and it is repeated
+        writer after the read makes the write fail, and it is repeated. None:
+        check the fence of the thread
     """
     url = f'/resource_providers/{provider}/{kind}'
+    check = check or fences.current()
 
     def change() -> ports.GenerationChange | None:
         answer = request('get', url, 404)
@@ -194,12 +198,12 @@ def _set(
         check()
         answer = request('put', url, 404, 409, body=body)
         if answer.status_code != 200:
-            raise _Conflict
+            raise Conflict
         return ports.GenerationChange(
             before, answer.json()['resource_provider_generation']
         )
 
-    return _retry(change, f'provider {provider}')
+    return retry(change, f'provider {provider}')
 
 
 def set_members(
@@ -208,19 +212,18 @@ def set_members(
     """Make the aggregate have exactly these providers, and verify that it has.
 
     :returns: UUID -> change of the generation, of providers that changed
-    :raises: CloudRefused if there is no such provider
+    :raises: HostRefused if there is no such provider
     """
     wanted = set(providers)
     changes: dict[str, ports.GenerationChange] = {}
+    refused: list[str] = []
     check = parallel.checked_together(check)
 
     def change(provider: str) -> None:
         present = provider in wanted
         changed = _set(provider, 'aggregates', aggregate, present, check)
         if changed is None and present:
-            raise exception.CloudRefused(
-                what=f'Provider {provider}', reason='placement has none'
-            )
+            refused.append(provider)
         if changed is not None and changed.before != changed.after:
             changes[provider] = changed
 
@@ -235,6 +238,8 @@ def set_members(
             # and sleep a second before the retry (oslo.db's wrap_db_retry).
             change(wrong.pop(0))
         parallel.each(change, wrong)
+        if refused:
+            raise exception.HostRefused(refused, NO_PROVIDER)
     raise exception.CloudUnavailable(
         service='Placement',
         reason=f'aggregate {aggregate} was changed by others each time',
@@ -340,11 +345,12 @@ def keep_allocations(
         if len(kept) == len(held):
             return
         body['allocations'] = kept
+        fences.current()()
         # The body has the consumer generation that was read.
         if request('put', url, 409, body=body).status_code == 409:
-            raise _Conflict
+            raise Conflict
 
-    _retry(change, f'consumer {consumer}')
+    retry(change, f'consumer {consumer}')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -385,38 +391,6 @@ def candidates(query: str) -> Candidates:
     return Candidates(tuple(roots), free)
 
 
-# Slots of reservations: own resource classes, on child providers of hosts
-
-
-def ensure_class(name: str) -> None:
-    request('put', f'/resource_classes/{name}')
-
-
-def delete_class(name: str) -> bool:
-    """Delete a class; return False if some inventory has it."""
-    answer = request('delete', f'/resource_classes/{name}', 404, 409)
-    return bool(answer.status_code != 409)
-
-
-def classes() -> set[str]:
-    found = request('get', '/resource_classes').json()
-    return {known['name'] for known in found['resource_classes']}
-
-
-def offering(resource_class: str) -> dict[str, str]:
-    """Return UUID -> name of the providers with free units of the class."""
-    answer = request(
-        'get', f'/resource_providers?resources={resource_class}:1', 400
-    )
-    if answer.status_code == 400:
-        # Placement does not know the class, so no provider has it.
-        return {}
-    return {
-        provider['uuid']: provider['name']
-        for provider in answer.json()['resource_providers']
-    }
-
-
 def usages(project_id: str) -> dict[str, int]:
     """Return resource class -> usage by the servers of a project."""
     answer = request(
@@ -424,76 +398,3 @@ def usages(project_id: str) -> dict[str, int]:
     )
     found: dict[str, int] = answer.json()['usages']
     return found
-
-
-def ensure_child(parent: str, uuid: str, name: str) -> None:
-    """Create a child provider.
-
-    :raises: CloudRefused if there is no such parent
-    """
-    url = f'/resource_providers/{uuid}'
-    if request('get', url, 404).status_code == 200:
-        return
-    body = {'name': name, 'uuid': uuid, 'parent_provider_uuid': parent}
-    answer = request('post', '/resource_providers', 400, 409, body=body)
-    if answer.status_code == 400:
-        raise exception.CloudRefused(
-            what=f'Provider {parent}', reason='placement has none'
-        )
-    if answer.status_code == 409:
-        # Another worker has created it; or the name is in use, and then this
-        # raises.
-        request('get', url)
-
-
-def set_inventory(provider: str, resource_class: str, total: int) -> bool:
-    """Set the number of units of the class, of which a consumer gets one.
-
-    :param total: 0 removes the inventory
-    :returns: False if the inventory can't be changed, because it is in use
-    """
-    url = f'/resource_providers/{provider}/inventories'
-
-    def change() -> bool:
-        # If the provider is gone, there is no inventory to remove.
-        answer = request('get', url, *(() if total else (404,)))
-        if answer.status_code == 404:
-            return True
-        body = answer.json()
-        inventories = body['inventories']
-        had = inventories.pop(resource_class, {'total': 0})['total']
-        if had == total:
-            return True
-        if total:
-            inventories[resource_class] = {'total': total, 'max_unit': 1}
-        answer = request('put', url, 409, body=body)
-        if answer.status_code == 200:
-            return True
-        if 'inventory.inuse' in answer.text:
-            return False
-        raise _Conflict
-
-    return _retry(change, f'provider {provider}')
-
-
-def inventories(provider: str) -> dict[str, int]:
-    """Return resource class -> total; nothing if the provider is gone."""
-    answer = request('get', f'/resource_providers/{provider}/inventories', 404)
-    if answer.status_code == 404:
-        return {}
-    return {
-        name: inventory['total']
-        for name, inventory in answer.json()['inventories'].items()
-    }
-
-
-def holders(provider: str, resource_class: str) -> set[str]:
-    """Return the consumers that hold units of the class."""
-    answer = request('get', f'/resource_providers/{provider}/allocations', 404)
-    if answer.status_code == 404:
-        return set()
-    return {
-        consumer
-        for consumer, held in answer.json()['allocations'].items()
-        if resource_class in held['resources']
-    }

@@ -33,6 +33,11 @@ def our_child(host: str) -> str:
     return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
 
 
+def exists(provider: str) -> bool:
+    answer = placement.request('get', f'/resource_providers/{provider}', 404)
+    return bool(answer.status_code == 200)
+
+
 def trees() -> dict[str, str]:
     """Return root -> digest of the generations below it, of all providers of
     the cloud, by one request."""

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
+import dataclasses
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects as nova_objects
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -29,13 +30,13 @@ from nova_reservations.cloud import known_flavors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud import provider_trees
+from nova_reservations.cloud import slot_classes
+from nova_reservations.cloud import slot_flavors
 from nova_reservations.cloud.servers import find
 from nova_reservations.cloud.servers import request_specs
 
 PREFIX = 'reservations_'
 """The prefix of our providers' names."""
-
-RESERVATION_SPEC = 'reservations:reservation'
 
 _AT_ONCE = 500
 """The maximum number of servers in one query."""
@@ -46,11 +47,15 @@ class Slots:
     def find_flavor(
         self, flavor_id: str, project_id: str
     ) -> ports.KnownFlavor:
-        flavor = _find_flavor(flavor_id) or _find_named(flavor_id)
+        flavor = slot_flavors.find(flavor_id) or slot_flavors.find_named(
+            flavor_id
+        )
         if (
             flavor is None
             or flavor.disabled
-            or not (flavor.is_public or project_id in _projects(flavor))
+            or not (
+                flavor.is_public or project_id in slot_flavors.projects(flavor)
+            )
         ):
             raise exception.CloudRefused(
                 what=f'Flavor {flavor_id}', reason='it could not be found'
@@ -58,12 +63,27 @@ class Slots:
         return known_flavors.known(flavor)
 
     @errors.translated()
+    def ensure_class(self, slots: ports.ReservedSlots) -> None:
+        slot_classes.ensure_class(objects.slot_class(slots.reservation_id))
+
+    @errors.translated()
+    def ensure_flavor(
+        self, slots: ports.ReservedSlots, check: ports.Check
+    ) -> None:
+        check()
+        self.ensure_class(slots)
+        if slots.flavor is not None:
+            slot_flavors.ensure(slots.reservation_id, slots.flavor, check)
+        # Where no slot is offered, none is held.
+        slot_flavors.ensure_group(slots, tuple, check)
+
+    @errors.translated()
     def ensure_slots(
         self, slots: ports.ReservedSlots, check: ports.Check
     ) -> None:
         name = objects.slot_class(slots.reservation_id)
         check()
-        placement.ensure_class(name)
+        slot_classes.ensure_class(name)
         wanted = {
             provider_trees.our_child(host.uuid): (host, n)
             for host, n in slots.hosts
@@ -71,19 +91,16 @@ class Slots:
 
         def offer(provider: str) -> None:
             host, count = wanted.get(provider, (None, 0))
-            check()
             if host is not None:
-                placement.ensure_child(
-                    host.uuid, provider, f'{PREFIX}{host.name}'
+                slot_classes.ensure_child(
+                    host.uuid, provider, f'{PREFIX}{host.name}', check
                 )
-            placement.set_inventory(provider, name, count)
+            slot_classes.set_inventory(provider, name, count, check)
 
-        parallel.each(offer, sorted({*wanted, *placement.offering(name)}))
+        parallel.each(offer, sorted({*wanted, *slot_classes.offering(name)}))
         if slots.flavor is not None:
-            check()
-            _ensure_flavor(slots.reservation_id, slots.flavor)
-        check()
-        _ensure_group(slots)
+            slot_flavors.ensure(slots.reservation_id, slots.flavor, check)
+        slot_flavors.ensure_group(slots, lambda: _consumers(slots), check)
 
     @errors.translated()
     def has_slots(self, slots: ports.ReservedSlots) -> bool:
@@ -92,8 +109,8 @@ class Slots:
             return offered.get(slots.reservation_id, {}) == {
                 host.name: count for host, count in slots.hosts
             }
-        flavor = _find_flavor(slots.reservation_id)
-        return flavor is not None and _is_as_wanted(
+        flavor = slot_flavors.find(slots.reservation_id)
+        return flavor is not None and slot_flavors.is_as_wanted(
             flavor, slots.reservation_id, slots.flavor
         )
 
@@ -103,13 +120,13 @@ class Slots:
     ) -> None:
         if slots.flavor is None:
             return
-        flavor = _find_flavor(slots.reservation_id)
+        flavor = slot_flavors.find(slots.reservation_id)
         if flavor is None:
             raise exception.CloudRefused(
                 what=f'Flavor {slots.reservation_id}',
                 reason='somebody has deleted it',
             )
-        known = frozenset(_projects(flavor))
+        known = frozenset(slot_flavors.projects(flavor))
         wanted = slots.sharers.present | {slots.project_id}
         for project_id in sorted(wanted - known):
             check()
@@ -122,40 +139,43 @@ class Slots:
                 flavor.remove_access(project_id)
 
     @errors.translated()
+    def lacking(self, slots: ports.ReservedSlots) -> Sequence[str]:
+        return tuple(slot_flavors.lacking(slots))
+
+    @errors.translated()
     def delete_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],
         check: ports.Check,
     ) -> Collection[str]:
-        flavor = _find_flavor(reservation_id)
+        flavor = slot_flavors.find(reservation_id)
         if flavor is not None:
             check()
-            _destroy(flavor)
-        group = _find_group(objects.group_id(reservation_id))
+            slot_flavors.destroy(flavor)
+        group = slot_flavors.find_group(objects.group_id(reservation_id))
         if group is not None:
             check()
-            _destroy(group)
+            slot_flavors.destroy(group)
         name = objects.slot_class(reservation_id)
-        if name not in placement.classes():
+        if name not in slot_classes.classes():
             return ()
         providers = sorted(
             {
                 *(provider_trees.our_child(host.uuid) for host in hosts),
-                *placement.offering(name),
+                *slot_classes.offering(name),
             }
         )
 
         def take(provider: str) -> Collection[str]:
-            check()
-            if placement.set_inventory(provider, name, 0):
+            if slot_classes.set_inventory(provider, name, 0, check):
                 return ()
-            return placement.holders(provider, name)
+            return slot_classes.holders(provider, name)
 
         left = set().union(*parallel.each(take, providers))
         if not left:
             check()
-            if not placement.delete_class(name):
+            if not slot_classes.delete_class(name):
                 return [f'a consumer of {name} on an unexpected host']
         return left
 
@@ -169,9 +189,8 @@ class Slots:
         name = objects.slot_class(reservation_id)
 
         def take(host: objects.Resource) -> bool:
-            check()
             provider = provider_trees.our_child(host.uuid)
-            return placement.set_inventory(provider, name, 0)
+            return slot_classes.set_inventory(provider, name, 0, check)
 
         gone = parallel.each(take, hosts)
         return {
@@ -185,21 +204,35 @@ class Slots:
         reservation_id: str,
         hosts: Collection[objects.Resource],
         servers: Collection[str],
+        chosen: Collection[str] = (),
     ) -> ports.Occupancy:
-        found = {
-            instance.uuid: instance.on(instance.host or '')
-            for instance in _with_flavor(reservation_id, hosts, servers)
+        # Nova first, then placement: see find.occupancy.
+        found = _with_flavor(reservation_id, hosts)
+        for server, named in _recorded(servers):
+            is_last = named == {reservation_id} or (
+                not named and server.uuid in chosen
+            )
+            if is_last and not (hosts and server.host):
+                found.setdefault(server.uuid, server)
+        held = _holders(reservation_id, hosts)
+        on_hosts = {
+            host: {
+                server.uuid: server
+                for server in found.values()
+                if server.host == host
+            }
+            for host in held
         }
-        unseen = {
-            host: consumers - found.keys()
-            for host, consumers in _holders(reservation_id, hosts).items()
-        }
-        on_hosts: dict[str, dict[str, ports.Server]] = {
-            host: {} for host in unseen
-        }
-        leftovers = find.resolve(unseen, on_hosts)
+        leftovers = find.resolve(held, on_hosts)
+        own = set().union(*held.values())
         for more in on_hosts.values():
-            found = {**more, **found}
+            for server in more.values():
+                if server.uuid in own:
+                    # It is moved within the reservation.
+                    server = dataclasses.replace(server, moved_to=frozenset())
+                    found.setdefault(server.uuid, server)
+                else:
+                    found[server.uuid] = server
         return ports.Occupancy(
             servers=tuple(found.values()),
             leftovers=tuple(
@@ -227,7 +260,11 @@ class Slots:
         check: ports.Check,
     ) -> None:
         name = objects.slot_class(reservation_id)
-        keys = {f'resources:{name}', RESERVATION_SPEC}
+        keys = {
+            f'resources:{name}',
+            slot_flavors.RESERVATION_SPEC,
+            slot_flavors.BLAZAR_SPEC,
+        }
         for server in request_specs.naming(
             name, {server.uuid for server in servers}
         ):
@@ -249,7 +286,7 @@ class Slots:
         for host, inventories in zip(
             hosts,
             parallel.each(
-                placement.inventories,
+                slot_classes.inventories,
                 [provider_trees.our_child(host.uuid) for host in hosts],
             ),
             strict=True,
@@ -262,15 +299,15 @@ class Slots:
 
     @errors.translated()
     def owns_slots(self, reservation_id: str) -> bool:
-        flavor = _find_flavor(reservation_id)
+        flavor = slot_flavors.find(reservation_id)
         if flavor is not None:
-            spec = flavor.extra_specs.get(RESERVATION_SPEC)
+            spec = flavor.extra_specs.get(slot_flavors.RESERVATION_SPEC)
             return bool(spec == reservation_id)
-        offering = placement.offering(objects.slot_class(reservation_id))
+        offering = slot_classes.offering(objects.slot_class(reservation_id))
         return all(name.startswith(PREFIX) for name in offering.values())
 
     def slot_classes(self) -> Collection[str]:
-        found = (objects.slots_of(name) for name in placement.classes())
+        found = (objects.slots_of(name) for name in slot_classes.classes())
         return frozenset(
             reservation_id
             for reservation_id in found
@@ -284,7 +321,7 @@ def _holders(
     """Return service host -> the consumers that hold a slot there."""
     name = objects.slot_class(reservation_id)
     found = parallel.each(
-        lambda host: placement.holders(
+        lambda host: slot_classes.holders(
             provider_trees.our_child(host.uuid), name
         ),
         hosts,
@@ -295,169 +332,71 @@ def _holders(
     }
 
 
-def _find_named(name: str) -> nova_objects.Flavor | None:
-    try:
-        return nova_objects.Flavor.get_by_name(
-            nova_context.get_admin_context(), name
-        )
-    except nova_exception.FlavorNotFoundByName:
-        return None
-
-
-def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:
-    try:
-        return nova_objects.Flavor.get_by_flavor_id(
-            nova_context.get_admin_context(), flavor_id
-        )
-    except nova_exception.FlavorNotFound:
-        return None
-
-
-def _projects(flavor: nova_objects.Flavor) -> list[str]:
-    """Return the projects that may use the flavor.
-
-    Nova reads them lazily: there are none if the flavor was deleted since it
-    was found."""
-    try:
-        return list(flavor.projects)
-    except nova_exception.FlavorNotFound:
-        return []
-
-
-def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:
-    wanted = flavor.extra_specs
-    # The slot has shared CPUs: an image must not ask for dedicated ones.
-    dedicated = any(
-        key == 'hw:cpu_policy' or key.endswith(':PCPU') for key in wanted
-    )
-    return {
-        **({} if dedicated else {'hw:cpu_policy': 'shared'}),
-        **wanted,
-        f'resources:{objects.slot_class(reservation_id)}': '1',
-        RESERVATION_SPEC: reservation_id,
-    }
-
-
-def _is_as_wanted(
-    known: nova_objects.Flavor, reservation_id: str, flavor: ports.Flavor
-) -> bool:
-    return all(
-        known[nova] == getattr(flavor, ours)
-        for nova, ours in known_flavors.SIZES.items()
-        if nova != 'extra_specs'
-    ) and known.extra_specs == _extra_specs(reservation_id, flavor)
-
-
-def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
-    known = _find_flavor(reservation_id)
-    if known is not None:
-        if _is_as_wanted(known, reservation_id, flavor):
-            return
-        # Only leases that have not started change their flavor, so no server
-        # has used it yet.
-        _destroy(known)
-    sizes = {
-        nova: getattr(flavor, ours)
-        for nova, ours in known_flavors.SIZES.items()
-    }
-    try:
-        nova_objects.Flavor(
-            nova_context.get_admin_context(),
-            flavorid=reservation_id,
-            name=f'reservation:{reservation_id}',
-            is_public=False,
-            disabled=False,
-            **{**sizes, 'extra_specs': _extra_specs(reservation_id, flavor)},
-        ).create()
-    except nova_exception.FlavorIdExists:
-        # Another worker has created the same flavor.
-        return
-    except nova_exception.FlavorExists as error:
-        raise exception.CloudRefused(
-            what=f'Flavor {reservation_id}',
-            reason='another one has its name',
-        ) from error
-
-
-def _find_group(group_id: str) -> nova_objects.InstanceGroup | None:
-    try:
-        return nova_objects.InstanceGroup.get_by_uuid(
-            nova_context.get_admin_context(), group_id
-        )
-    except nova_exception.InstanceGroupNotFound:
-        return None
-
-
-def _ensure_group(slots: ports.ReservedSlots) -> None:
-    group_id = objects.group_id(slots.reservation_id)
-    policy = {True: 'affinity', False: 'anti-affinity', None: None}[
-        slots.affinity
-    ]
-    known = _find_group(group_id)
-    if known is not None:
-        if known.policy == policy:
-            return
-        _destroy(known)
-    if policy is None:
-        return
-    try:
-        nova_objects.InstanceGroup(
-            nova_context.get_admin_context(),
-            uuid=group_id,
-            name=f'reservation:{slots.reservation_id}',
-            project_id=slots.project_id,
-            user_id=slots.user_id,
-            policy=policy,
-        ).create()
-    except nova_exception.InstanceGroupIdExists:
-        return
-
-
-def _destroy(item: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
-    try:
-        item.destroy()
-    except (
-        nova_exception.FlavorNotFound,
-        nova_exception.InstanceGroupNotFound,
-    ):
-        return
+def _consumers(slots: ports.ReservedSlots) -> set[str]:
+    """Return what holds slots of the reservation; before its start only one
+    question is asked."""
+    name = objects.slot_class(slots.reservation_id)
+    projects = {slots.project_id} | slots.sharers.all
+    if not any(name in placement.usages(each) for each in sorted(projects)):
+        return set()
+    hosts = [host for host, _ in slots.hosts]
+    return set().union(*_holders(slots.reservation_id, hosts).values())
 
 
 @errors.translated()
 def _with_flavor(
-    reservation_id: str,
-    hosts: Collection[objects.Resource],
-    servers: Collection[str],
-) -> list[find.Instance]:
-    """Return the instances with the reservation's flavor, and these servers.
+    reservation_id: str, hosts: Collection[objects.Resource]
+) -> dict[str, ports.Server]:
+    """Return UUID -> server, of those with the reservation's flavor.
 
-    :param hosts: the cells of these hosts are searched for the flavor; if
-        empty, the cells that have servers of the flavor's projects
+    :param hosts: the cells of these hosts are searched; if empty, the cells
+        that have servers of the flavor's projects
     """
-    found: list[find.Instance] = []
-    flavor = _find_flavor(reservation_id)
-    if flavor is not None:
-        concerned = (
-            cells.of_hosts([host.name for host in hosts])
-            if hosts
-            else cells.of_projects(_projects(flavor))
-        )
-        found += cells.ask(concerned, _of_flavor, flavor.id).all()
-    if servers:
-        uuids = sorted(servers)
-        for first in range(0, len(uuids), _AT_ONCE):
-            some = uuids[first : first + _AT_ONCE]
-            found += cells.ask(cells.of_servers(some), _of_uuids).all()
+    flavor = slot_flavors.find(reservation_id)
+    if flavor is None:
+        return {}
+    concerned = (
+        cells.of_hosts([host.name for host in hosts])
+        if hosts
+        else cells.of_projects(slot_flavors.projects(flavor))
+    )
+    return {
+        instance.uuid: instance.on(instance.host or '')
+        for instance in cells.ask(concerned, _of_flavor, flavor.id).all()
+    }
+
+
+@errors.translated()
+def _recorded(
+    servers: Collection[str],
+) -> list[tuple[ports.Server, set[str]]]:
+    """Return those of the servers that exist, each with the reservations of
+    which its flavor asks for slots."""
+    uuids = sorted(servers)
+    found: list[tuple[ports.Server, set[str]]] = []
+    for first in range(0, len(uuids), _AT_ONCE):
+        some = uuids[first : first + _AT_ONCE]
+        found += cells.ask(cells.of_servers(some), _with_names).all()
     return found
+
+
+def _with_names(
+    context: nova_context.RequestContext, uuids: Collection[str]
+) -> list[tuple[ports.Server, set[str]]]:
+    return [
+        (
+            instance.on(instance.host or ''),
+            {
+                reservation_id
+                for key in flavor.extra_specs
+                if (reservation_id := objects.slots_of(key.partition(':')[2]))
+            },
+        )
+        for instance, flavor in find.with_flavors(context, uuid=list(uuids))
+    ]
 
 
 def _of_flavor(
     context: nova_context.RequestContext, _: Collection[str], flavor_id: int
 ) -> list[find.Instance]:
     return find.instances(context, instance_type_id=[flavor_id])
-
-
-def _of_uuids(
-    context: nova_context.RequestContext, uuids: Collection[str]
-) -> list[find.Instance]:
-    return find.instances(context, uuid=list(uuids))

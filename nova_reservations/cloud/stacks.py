@@ -25,9 +25,6 @@ from nova_reservations.cloud import credentials
 
 CONF = nova.conf.CONF
 
-TIMEOUT = 60
-"""Seconds to wait for an answer."""
-
 FOR_PREVIEWS = 45
 """Seconds that a request has for the previews of all of its templates. For a
 preview Heat asks other services about everything that a template names.
@@ -233,12 +230,13 @@ def _request(
     *also: int,
     params: Mapping[str, Any] | None = None,
     body: Any = None,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
 ) -> _Answer:
     """Return Heat's answer.
 
     :param also: the statuses beside 200, 201, 202 and 204 that the caller
         handles
+    :param timeout: seconds to wait for the answer; None: as for all services
     :raises: CloudUnavailable
     :raises: CloudRefused if there is no token of the project, or the answer
         is too large
@@ -252,10 +250,10 @@ def _request(
                 method,
                 params=params,
                 json=body,
-                timeout=timeout,
                 stream=True,
                 # Logging would read the whole answer.
                 log=False,
+                **({} if timeout is None else {'timeout': timeout}),
             )
         )
     except ks_exc.Unauthorized as error:

@@ -2,8 +2,17 @@
 """Commands for operators; each runs as a process of Nova."""
 
 import os
+import sys
 
-from nova import monkey_patch
+try:
+    from nova import monkey_patch
+except ModuleNotFoundError as error:
+    if error.name != 'nova':
+        raise
+    sys.exit(
+        f'Nova is not installed in {sys.prefix}: install nova-reservations '
+        'into the Python environment of Nova, and run its command there.'
+    )
 
 # Nova needs this setting before any other of its modules is imported. The
 # environment is the only way to set it in Nova 32.

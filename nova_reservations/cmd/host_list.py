@@ -49,6 +49,10 @@ def show(services: bootstrap.Services, arguments: Any) -> int:
             ]
         )
     print(table)
+    for host in found:
+        # Too long for the table: why it is lost, or what it waits for.
+        if host.status_reason is not None:
+            print(f'Host {host.facts.service_host}: {host.status_reason}')
     return 0
 
 
@@ -63,6 +67,7 @@ def _as_json(host: objects.Host) -> dict[str, Any]:
         'memory_mb': facts.memory_mb,
         'local_gb': facts.local_gb,
         'reservable': host.bookable,
+        'status_reason': host.status_reason,
         'holds': [hold.reason for hold in holds.of(host)],
         'properties': dict(host.properties),
     }

@@ -13,6 +13,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_limit import limit
 
+from nova_reservations.cloud import time_limits
 from nova_reservations.cloud import unified_limits
 from nova_reservations.conf import limits as options
 from nova_reservations.objects import limits
@@ -101,7 +102,8 @@ def warnings(
     if cfg.CONF.oslo_limit.timeout is None:
         yield (
             '[oslo_limit] has no timeout: a keystone that hangs keeps '
-            'requests waiting. Set timeout = 5'
+            f'requests waiting for {time_limits.SECONDS:g} seconds. Set '
+            'timeout = 5'
         )
     enforcer = limit.Enforcer(lambda *_: {}, cache=False)
     if not _access(enforcer).system_scoped:

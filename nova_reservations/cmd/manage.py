@@ -22,6 +22,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.cloud import time_limits
 from nova_reservations.cmd import demand_replay
 from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
@@ -30,7 +31,6 @@ from nova_reservations.cmd import process
 from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
-from nova_reservations.engine import audit
 from nova_reservations.engine import findings
 from nova_reservations.engine import mass_failure
 
@@ -97,8 +97,8 @@ def _add_parsers(commands: Any) -> None:
     look = _parser(
         commands,
         'audit',
-        'report errors of leases, pool and aggregates in the database, in '
-        'Nova and in placement; exit 1 if there are any',
+        'report errors of leases and hosts in the database, in Nova, '
+        'placement, Neutron, Cinder and Heat; exit 1 if there are any',
         _audit,
     )
     _add_format(look)
@@ -192,16 +192,18 @@ def _property(text: str) -> tuple[str, str]:
             raise exception.InvalidInput('NAME=VALUE is wanted')
         # The API accepts the same names and values.
         validation.check_storable({name: value})
-        schemas.UPDATE.check({name: value})
+        schemas.OWN_PROPERTIES.check({name: value})
     except exception.InvalidInput as error:
         raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
     return name, value
 
 
 def _db_sync(services: bootstrap.Services, arguments: Any) -> int:
-    before = migration.version(services.database)
-    migration.sync(services.database)
-    after = migration.version(services.database)
+    # A table is changed in as long as it takes to copy its rows.
+    with time_limits.limited_to(None):
+        before = migration.version(services.database)
+        migration.sync(services.database)
+        after = migration.version(services.database)
     if arguments.format == 'json':
         print(json.dumps({'revision': after, 'was': before}))
         return 0
@@ -225,7 +227,7 @@ def _audit(services: bootstrap.Services, arguments: Any) -> int:
     # Check the clock: by a wrong one, leases would wrongly be reported as
     # late.
     services.clock.now()
-    auditor = audit.Audit(services.database, services.hosts.cloud)
+    auditor = services.audit
     found = auditor.lasting(lambda: time.sleep(PAUSE))
     report: dict[str, list[str]] = {}
     _report(arguments, report, 'found', found)

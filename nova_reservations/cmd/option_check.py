@@ -2,10 +2,13 @@
 """The upgrade check of the section [reservations] of nova.conf."""
 
 from collections.abc import Iterator
+import contextlib
 import difflib
 import pathlib
+from typing import Any
 
 from oslo_config import cfg
+from oslo_messaging import opts as messaging
 
 from nova_reservations import conf as configuration
 from nova_reservations.conf import reservations
@@ -24,6 +27,31 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
             _ = conf[GROUP][option.dest]
         except cfg.Error as error:
             yield str(error)
+
+
+def failures_of_others(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Yield an error for each option of other packages, as far as this process
+    knows it, that the configuration files give an invalid value."""
+    # oslo.messaging registers some of its options with the first message.
+    for group, known in messaging.list_opts():
+        with contextlib.suppress(cfg.DuplicateOptError):
+            conf.register_opts(known, group)
+    groups = {name.lower(): name for name in conf}
+    for section, written in _sections(conf).items():
+        group = groups.get(section.lower())
+        if section == 'DEFAULT':
+            options: Any = conf
+        elif group is None or group == GROUP:
+            continue
+        else:
+            options = conf[group]
+        for name in written:
+            try:
+                _ = options[name.replace('-', '_')]
+            except cfg.NoSuchOptError:
+                continue
+            except cfg.Error as error:
+                yield str(error)
 
 
 def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:

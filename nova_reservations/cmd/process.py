@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start of a command's process, and its errors, for all commands."""
 
+import argparse
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
+from importlib import metadata
 import sys
 
 from nova import config
@@ -13,6 +16,7 @@ import oslo_messaging
 
 from nova_reservations import conf as options
 from nova_reservations import exception
+from nova_reservations.cloud import time_limits
 
 # Keeps messages away that an operator does not need beside the answer.
 _LOG_LEVELS = (
@@ -31,7 +35,14 @@ def start(conf: cfg.ConfigOpts) -> None:
     :param conf: Nova's configuration
     :raises: cfg.Error if a file can't be read, or a value is not allowed
     :raises: oslo_messaging.MessagingException if transport_url is no URL
+    :raises: SystemExit after it has printed the version, if that is asked for
     """
+    _say_version(sys.argv[1:])
+    time_limits.install()
+    for group in ('api_database', 'database'):
+        # Somebody waits for the command, and can repeat it. By default Nova
+        # goes on for 100 s at each question.
+        conf.set_override('max_retries', 0, group)
     options.register_opts(conf)
     config.parse_args(sys.argv)
     log.set_defaults(
@@ -41,6 +52,22 @@ def start(conf: cfg.ConfigOpts) -> None:
     conf.set_default('use_stderr', True)
     log.setup(conf, 'nova')
     objects.register_all()
+
+
+def _say_version(words: Sequence[str]) -> None:
+    """Print the version of this project and exit, if the words ask for it.
+
+    Nova's parser, which comes after this, would answer with Nova's own.
+
+    :raises: SystemExit
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(
+        '--version',
+        action='version',
+        version=metadata.version('nova-reservations'),
+    )
+    parser.parse_known_args(words)
 
 
 @contextlib.contextmanager

@@ -7,9 +7,6 @@ checks could not run). Each finding says what to do about it.
 
 from collections import Counter
 from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-import configparser
 import functools
 import os
 import textwrap
@@ -19,18 +16,20 @@ import nova.conf
 from nova.scheduler import host_manager
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
-from paste.deploy import loadwsgi
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import node_stats
+from nova_reservations.cmd import check_results
 from nova_reservations.cmd import limit_check
 from nova_reservations.cmd import neutron_check
 from nova_reservations.cmd import option_check
 from nova_reservations.cmd import option_needs
+from nova_reservations.cmd import paste_check
 from nova_reservations.cmd import process
+from nova_reservations.cmd import service_check
 from nova_reservations.cmd import stack_check
 from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
@@ -49,15 +48,6 @@ HOST_FILTERS = (
 )
 RESOURCE_FILTER = 'nova_reservations.scheduler.resource_filter.ResourceFilter'
 OUR_FILTERS = 'nova_reservations.scheduler.'
-PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
-FILTER = 'reservations'
-CONTEXT = 'keystonecontext'
-APPLICATION = 'osapi_compute_app_v21'
-"""The application at the end of each pipeline of the compute API."""
-
-MANY = 10
-"""The maximum number of findings that are listed of one check."""
-
 WIDTH = 80
 
 
@@ -85,15 +75,18 @@ def _with_database(check: Callable[['Checks'], Result]) -> Any:
         except exception.ReservationsError as error:
             return Result(
                 Code.FAILURE,
-                f'{error}. This command needs in nova.conf what nova-api '
-                'and nova-scheduler need.',
+                f'{check_results.in_a_line(error)}\nThis command needs in '
+                'nova.conf what nova-api and nova-scheduler need.',
             )
 
     return result
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """:param services: used in place of services that are built from conf"""
+    """:ivar told: line -> the name of the check that has said it.
+
+    :param services: used in place of services that are built from conf
+    """
 
     def __init__(
         self,
@@ -101,6 +94,7 @@ class Checks(upgradecheck.UpgradeCommands):
         services: bootstrap.Services | None = None,
     ) -> None:
         self.conf = conf
+        self.told: dict[str, str] = {}
         self._given = services
 
     @functools.cached_property
@@ -119,7 +113,7 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         # Only warnings: other machines may have another Nova, or none of our
         # plugins.
-        return _result(
+        return check_results.of(
             Code.WARNING,
             [
                 f'Of nova-{name}, if it is as this Nova: {misfit}'
@@ -134,8 +128,8 @@ class Checks(upgradecheck.UpgradeCommands):
             *option_needs.failures(self.conf)
         ]
         if failed:
-            return _result(Code.FAILURE, failed)
-        return _result(
+            return check_results.of(Code.FAILURE, failed)
+        return check_results.of(
             Code.WARNING,
             [
                 *option_check.warnings(self.conf),
@@ -146,6 +140,12 @@ class Checks(upgradecheck.UpgradeCommands):
                     else None,
                 ),
             ],
+        )
+
+    def other_options(self) -> Result:
+        """Check those of other packages, which its processes read, too."""
+        return check_results.of(
+            Code.FAILURE, option_check.failures_of_others(self.conf)
         )
 
     def scheduler(self) -> Result:
@@ -169,7 +169,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 '  enabled_filters = '
                 f'{", ".join([*group.enabled_filters, name])}'
             )
-        return _result(Code.FAILURE, findings)
+        return check_results.of(Code.FAILURE, findings)
 
     def resources(self) -> Result:
         """Check that everything that scheduler_consumers needs is there."""
@@ -190,7 +190,7 @@ class Checks(upgradecheck.UpgradeCommands):
             )
             findings.append(f'  available_filters = {RESOURCE_FILTER}')
         if findings:
-            return _result(Code.FAILURE, findings)
+            return check_results.of(Code.FAILURE, findings)
         consumers = handler.Consumers(
             consumer(name, self.conf)
             for name, consumer in found.found.items()
@@ -208,7 +208,7 @@ class Checks(upgradecheck.UpgradeCommands):
             ]
         except exception.CloudUnavailable as error:
             return Result(Code.FAILURE, str(error))
-        return _result(Code.WARNING, findings)
+        return check_results.of(Code.WARNING, findings)
 
     def api(self) -> Result:
         name = self.conf.wsgi.api_paste_config
@@ -225,10 +225,18 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'There is no {name} beside nova.conf: set OS_NOVA_CONFIG_DIR '
                 'as it is set for nova-api.',
             )
-        findings = _paste_findings(path)
-        return _result(Code.FAILURE, findings and [f'In {path}:', *findings])
+        findings = [*paste_check.failures(path)]
+        return check_results.of(
+            Code.FAILURE, findings and [f'In {path}:', *findings]
+        )
 
     def database(self) -> Result:
+        return self._database
+
+    @functools.cached_property
+    def _database(self) -> Result:
+        """The check of the database: one that is silent is waited for once,
+        not by each check."""
         try:
             migration.check(self.services.database)
         except exception.DatabaseUnavailable as error:
@@ -245,8 +253,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @_with_database
     def pool(self) -> Result:
-        findings = [finding.problem for finding in self._audit.of_pool()]
-        return _result(
+        findings = [*check_results.of_audit(self._audit.of_pool())]
+        return check_results.of(
             Code.FAILURE,
             findings
             and [
@@ -258,15 +266,35 @@ class Checks(upgradecheck.UpgradeCommands):
     @_with_database
     def leases(self) -> Result:
         now = self.services.database.now()
-        return _result(
+        return check_results.of(
             Code.WARNING,
-            [
-                finding.problem
-                for finding in (
+            check_results.of_audit(
+                (
                     *self._audit.of_leases(now),
                     *self._audit.of_aggregates(now),
+                    *self._audit.of_slots(now),
+                    *self._audit.of_starts(now),
                     *self._audit.of_leftovers(),
                 )
+            ),
+        )
+
+    @_with_database
+    def failed_leases(self) -> Result:
+        query = objects.LeaseQuery(statuses=(states.Lease.ERROR,))
+        findings = [
+            f'Lease {lease.id} of project {lease.project_id}: {lease.why}'
+            for lease in self.services.lease_lists.find(query)
+            if lease.in_nova
+        ]
+        return check_results.of(
+            Code.WARNING,
+            findings
+            and [
+                'These leases are in ERROR and keep what they have until it '
+                'is free of what the reason names. A worker tries each '
+                'minute:',
+                *findings,
             ],
         )
 
@@ -289,7 +317,7 @@ class Checks(upgradecheck.UpgradeCommands):
             for host in self.services.hosts.find(objects.HostQuery())
             if host.braked_at is not None
         )
-        return _result(
+        return check_results.of(
             Code.WARNING,
             held
             and [
@@ -325,13 +353,36 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def service_user(self) -> Result:
-        if self.conf.service_user.send_service_user_token:
-            return Result(Code.SUCCESS)
-        return Result(
+        if not self.conf.service_user.send_service_user_token:
+            return Result(
+                Code.WARNING,
+                'Nova has no token of its own for what it does to servers of '
+                'leases: set send_service_user_token = true and credentials '
+                'in [service_user] of nova.conf.',
+            )
+        return check_results.of(Code.FAILURE, service_check.token_failures())
+
+    @_with_database
+    def names(self) -> Result:
+        """Check that what nova.conf names is there."""
+        return check_results.of(
             Code.WARNING,
-            'Nova has no token of its own for what it does to servers of '
-            'leases: set send_service_user_token = true and credentials in '
-            '[service_user] of nova.conf.',
+            service_check.name_warnings(
+                self.services.leases.options,
+                self.conf.reservations.region_name,
+                self.services.hosts.cloud,
+            ),
+        )
+
+    def bus(self) -> Result:
+        return check_results.of(Code.FAILURE, service_check.bus_failures())
+
+    def conductors(self) -> Result:
+        """Ask each whether it is guarded, if all are said to be."""
+        if not self.conf.reservations.conductors_guarded:
+            return Result(Code.SUCCESS)
+        return check_results.of(
+            Code.FAILURE, service_check.conductor_failures()
         )
 
     def volumes(self) -> Result:
@@ -341,22 +392,24 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.SUCCESS)
         failed = [*volume_check.failures(hosts.cloud, self.conf)]
         if failed:
-            return _result(Code.FAILURE, failed)
-        return _result(Code.WARNING, volume_check.warnings(hosts.cloud))
+            return check_results.of(Code.FAILURE, failed)
+        return check_results.of(
+            Code.WARNING, volume_check.warnings(hosts.cloud)
+        )
 
     def stacks(self) -> Result:
         hosts = self.services.hosts
         failed = [*stack_check.failures(hosts.cloud, hosts.types)]
         if failed:
-            return _result(Code.FAILURE, failed)
-        return _result(
+            return check_results.of(Code.FAILURE, failed)
+        return check_results.of(
             Code.WARNING, stack_check.warnings(hosts.cloud, hosts.types)
         )
 
     def neutron(self) -> Result:
         hosts = self.services.hosts
         leased = resource_types.of_resources(hosts.types)
-        return _result(
+        return check_results.of(
             Code.FAILURE, neutron_check.failures(hosts.cloud, leased)
         )
 
@@ -368,8 +421,8 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         failed = [*limit_check.failures(self.conf)]
         if failed:
-            return _result(Code.FAILURE, failed)
-        return _result(
+            return check_results.of(Code.FAILURE, failed)
+        return check_results.of(
             Code.WARNING, limit_check.warnings(self.conf, self._leasable)
         )
 
@@ -395,7 +448,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @functools.cached_property
     def _audit(self) -> audit.Audit:
-        return audit.Audit(self.services.database, self.services.hosts.cloud)
+        return self.services.audit
 
     def _get_details(self, result: Result) -> str | None:
         """Wrap each line by itself; the original would join all lines."""
@@ -412,76 +465,29 @@ class Checks(upgradecheck.UpgradeCommands):
             for line in result.details.splitlines()
         )
 
-    _upgrade_checks = (
-        ('Nova version', nova_version),
-        ('nova.conf: scheduler', scheduler),
-        ('nova.conf: reservations', options),
-        ('Resource plugins', resources),
-        ('api-paste.ini', api),
-        ('Database', database),
-        ('Enrolled hosts', pool),
-        ('Leases', leases),
-        ('Clocks', clocks),
-        ('Mass failure', mass_failure),
-        ('Before uninstalling', uninstalling),
-        ('Service user token', service_user),
-        ('Volumes', volumes),
-        ('Stacks', stacks),
-        ('Neutron', neutron),
-        ('Limits in keystone', limits),
-    )
-
-
-def _result(code: Code, findings: Iterable[str]) -> Result:
-    """Return success if there are no findings."""
-    lines = list(findings)
-    if not lines:
-        return Result(Code.SUCCESS)
-    if len(lines) > MANY:
-        lines[MANY:] = [f'And {len(lines) - MANY} more']
-    return Result(code, '\n'.join(lines))
-
-
-def _paste_findings(path: str) -> list[str]:
-    try:
-        parser = loadwsgi.ConfigLoader(path).parser
-        findings = [*_filter_findings(parser), *_pipeline_findings(parser)]
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        return [f'It can not be read: {error}']
-    return findings
-
-
-def _filter_findings(parser: configparser.ConfigParser) -> Iterator[str]:
-    section = f'filter:{FILTER}'
-    if (
-        parser.get(section, 'paste.filter_factory', fallback=None)
-        != PASTE_FILTER
-    ):
-        yield 'The filter is not defined. Add:'
-        yield f'  [{section}]'
-        yield f'  paste.filter_factory = {PASTE_FILTER}'
-
-
-def _pipeline_findings(parser: configparser.ConfigParser) -> Iterator[str]:
-    pipelines = [
-        (section, value.split())
-        for section in parser.sections()
-        for _, value in parser.items(section)
-        if value.split()[:-1] and value.split()[-1] == APPLICATION
-    ]
-    if not pipelines:
-        yield (
-            f'No pipeline ends in {APPLICATION}: this is not the file of '
-            'nova-api'
+    _upgrade_checks = tuple(
+        (name, check_results.told_once(name, check))
+        for name, check in (
+            ('Nova version', nova_version),
+            ('nova.conf: scheduler', scheduler),
+            ('nova.conf: reservations', options),
+            ('nova.conf: other options', other_options),
+            ('Resource plugins', resources),
+            ('api-paste.ini', api),
+            ('Database', database),
+            ('Enrolled hosts', pool),
+            ('Leases', leases),
+            ('Failed leases', failed_leases),
+            ('Clocks', clocks),
+            ('Mass failure', mass_failure),
+            ('Before uninstalling', uninstalling),
+            ('Service user token', service_user),
+            ('Aggregate and region', names),
+            ('Message bus', bus),
+            ('nova-conductors', conductors),
+            ('Volumes', volumes),
+            ('Stacks', stacks),
+            ('Neutron', neutron),
+            ('Limits in keystone', limits),
         )
-    for section, names in pipelines:
-        if FILTER not in names:
-            yield (
-                f'[{section}] lacks "{FILTER}", and its requests are not '
-                f'checked against leases: write it right after {CONTEXT}'
-            )
-        elif CONTEXT in names[names.index(FILTER) :]:
-            yield (
-                f'[{section}] has "{FILTER}" before {CONTEXT}, which it '
-                'needs: write it right after'
-            )
+    )

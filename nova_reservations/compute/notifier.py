@@ -51,7 +51,7 @@ _INSTALLED = {
         'compute.tracker',
         'compute.metrics.service',
     ),
-    'conductor': ('conductor.guard',),
+    'conductor': ('conductor.guard', 'conductor.answer'),
 }
 """Modules that hook into a process once it has its manager."""
 

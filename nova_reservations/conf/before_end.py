@@ -34,7 +34,8 @@ Related options:
         default='notify',
         help="""
 What is done at ``before_end_lease`` for reservations whose ``before_end`` is
-``default``, as it is where the request does not say.
+``default``, as it is where the request does not say. It also tells of leases
+of what no servers use, which can choose nothing.
 
 Possible values:
 

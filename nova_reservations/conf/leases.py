@@ -80,12 +80,36 @@ Possible values:
 Minutes before the start of a lease at which its hosts are made ready in Nova
 and placement, so that the start itself is one write.
 
-Nobody gets access by it: that begins with the start of the lease.
+No server gets in by it: that begins with the start of the lease. A lease of
+slots that begins within this time when it is asked for has its flavor, to
+which its project has access, and its server group when the request is
+answered.
 
 Possible values:
 
 * 0: nothing is prepared; starts of many hosts take longer
 * Any number of minutes up to a day
+""",
+    ),
+    cfg.IntOpt(
+        'api_threads',
+        min=0,
+        max=10000,
+        default=0,
+        help="""
+Threads of each process of nova-api.
+
+A request that names a lease whose start is due waits up to 3 seconds for it,
+and so do a change of a lease that is just giving hosts or slots back, and the
+removal of a host or resource whose last lease is just ending, in at most a
+quarter of these threads; others are refused at once with 409. With fewer than
+4 threads none waits.
+
+Possible values:
+
+* 0: as many as uWSGI or mod_wsgi say; with other servers no request waits
+* The number that another server is configured with, such as ``--threads`` of
+  gunicorn
 """,
     ),
     cfg.IntOpt(

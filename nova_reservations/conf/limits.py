@@ -41,7 +41,7 @@ OPTS = [
         help="""
 The most seconds that a lease may last; the name is Blazar's.
 
-It is refused with 403 to ask for more, and to prolong a lease beyond it.
+It is refused to ask for more, and to prolong a lease beyond it.
 Leases that are there when it is lowered stay as they are.
 
 Possible values:
@@ -79,7 +79,8 @@ Blazar at Chameleon.
 
 A lease that has begun may be prolonged in them, each time by as much as
 ``max_lease_duration`` says, counted from its end until then; and not before,
-which is refused with 403. So others have a chance to ask for its hosts.
+which is refused. So others have a chance to ask for its hosts. If it
+was shortened since it began, the latest end that it has had is meant.
 
 Possible values:
 

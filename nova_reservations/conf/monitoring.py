@@ -14,6 +14,9 @@ have failed, or are back.
 For a compute host: whether its nova-compute has reported within
 ``service_down_time``, and is neither disabled nor forced down.
 
+What has failed, is down or is disabled is looked at in any case: no
+notification tells that a nova-compute reports again.
+
 Possible values:
 
 * True or False

@@ -15,6 +15,7 @@ from nova_reservations.conf import leases
 from nova_reservations.conf import limits
 from nova_reservations.conf import monitoring
 from nova_reservations.conf import rating
+from nova_reservations.conf import refusals
 from nova_reservations.conf import retry
 from nova_reservations.conf import usage
 from nova_reservations.conf import weighers
@@ -32,6 +33,7 @@ OPTS: list[cfg.Opt] = [
     *database.OPTS,
     *leases.OPTS,
     *limits.OPTS,
+    *refusals.OPTS,
     *enforcement.OPTS,
     *before_end.OPTS,
     *lease_end.OPTS,

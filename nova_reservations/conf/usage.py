@@ -20,10 +20,11 @@ Possible values:
         'lease_retention',
         min=0,
         max=36500,
-        default=0,
+        default=365,
         help="""
 Days for which leases are kept after their end, and after they were deleted.
-Then a periodic task deletes all of their rows.
+Then a periodic task deletes all of their rows. A lease that is deleted before
+it has begun is not kept at all.
 
 The record of what they had is kept for ``usage_retention``, whether they are
 there or not. What is deleted can not be tried again by

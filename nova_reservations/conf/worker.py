@@ -11,6 +11,7 @@ OPTS = [
         default=8,
         help="""
 How many leases one worker of nova-scheduler starts or ends at the same time.
+A thread that hangs is replaced, as long as no more than so many hang.
 
 Possible values:
 

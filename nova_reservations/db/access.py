@@ -5,7 +5,9 @@ Every function joins the caller's transaction.
 """
 
 from collections.abc import Collection
+from collections.abc import Mapping
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -78,6 +80,39 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         sharers=shared.get(reservation_id, objects.NOBODY),
         started=row.reservation_status == states.Reservation.ACTIVE,
     )
+
+
+def is_due(
+    session: orm.Session, reservation_id: str, now: datetime.datetime
+) -> bool:
+    """Return whether the start of the reservation is due, and not done."""
+    found = session.execute(
+        sa.select(sa.literal(1))
+        .join_from(LEASE, RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(
+            RESERVATION.c.id == reservation_id,
+            RESERVATION.c.status == states.Reservation.PENDING,
+            LEASE.c.status.in_(states.COMING),
+            LEASE.c.start_date <= now,
+        )
+    )
+    return found.first() is not None
+
+
+def is_coming(
+    session: orm.Session, reservation_id: str, params: Mapping[str, Any]
+) -> bool:
+    """Return whether the reservation's lease has still to start, and the
+    reservation still has these params."""
+    found = session.scalar(
+        sa.select(RESERVATION.c.params)
+        .join_from(LEASE, RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(
+            RESERVATION.c.id == reservation_id,
+            LEASE.c.status.in_(states.COMING),
+        )
+    )
+    return found is not None and found == params
 
 
 def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:

@@ -86,35 +86,47 @@ def insert(
             for resource_id in sorted(slots)
         ],
     )
-    if amounts is not None:
-        _insert_amounts(session, reservation_id, slots, amounts)
+    if amounts is None:
+        return
+    rows = session.execute(
+        sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id.in_(slots),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    )
+    insert_amounts(
+        session,
+        reservation_id,
+        {row.id: slots[row.resource_id] for row in rows},
+        amounts,
+    )
 
 
-def _insert_amounts(
+def insert_amounts(
     session: orm.Session,
     reservation_id: str,
     slots: Mapping[int, int],
     amounts: Mapping[str, int],
 ) -> None:
+    """Write what allocations of the reservation hold.
+
+    :param slots: allocation id -> how many slots
+    :param amounts: resource class -> what each slot holds
+    """
     slot = {**amounts, objects.slot_class(reservation_id): 1}
-    rows = session.execute(
-        sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.resource_id.in_(slots),
-        )
-    ).all()
-    session.execute(
-        sa.insert(AMOUNT),
-        [
-            {
-                'allocation_id': row.id,
-                'resource_class': name,
-                'amount': amount * slots[row.resource_id],
-            }
-            for row in rows
-            for name, amount in sorted(slot.items())
-        ],
-    )
+    rows = [
+        {
+            'allocation_id': allocation_id,
+            'resource_class': name,
+            'amount': amount * count,
+        }
+        for allocation_id, count in slots.items()
+        for name, amount in sorted(slot.items())
+    ]
+    if rows:
+        session.execute(sa.insert(AMOUNT), rows)
 
 
 def slots(
@@ -149,6 +161,7 @@ def slots(
 def delete(
     session: orm.Session, reservation_id: str, resource_ids: Collection[int]
 ) -> None:
+    """Delete what a reservation was to have, and has never had."""
     if resource_ids:
         forget(
             session,
@@ -164,6 +177,18 @@ def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
     No other transaction may write these allocations at the same time: callers
     hold a lock on the row of their lease, or of their resource.
     """
+    forget_amounts(session, *conditions)
+    count = 0
+    for page in _pages(session, *conditions):
+        session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
+        count += len(page)
+    return count
+
+
+def forget_amounts(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> None:
+    """Delete what the allocations that meet the conditions hold."""
     # Delete by the keys that exist: a statement that names a range also locks
     # its gaps, into which other transactions insert rows.
     amounts = defaultdict(list)
@@ -181,11 +206,6 @@ def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
                     AMOUNT.c.allocation_id.in_(page),
                 )
             )
-    count = 0
-    for page in _pages(session, *conditions):
-        session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
-        count += len(page)
-    return count
 
 
 def _pages(
@@ -194,34 +214,6 @@ def _pages(
     return pages.of(
         session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
     )
-
-
-def move(
-    session: orm.Session, reservation_id: str, window: interval.Interval
-) -> None:
-    """Change the window of all that the reservation has."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.replaced_at.is_(None),
-        )
-        .values(start_date=window.start, end_date=window.end)
-    )
-
-
-def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
-    """Release the resources of the reservations; the rows stay."""
-    for page in _pages(
-        session,
-        ALLOCATION.c.reservation_id.in_(reservation_ids),
-        ALLOCATION.c.released == sa.false(),
-    ):
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(ALLOCATION.c.id.in_(page))
-            .values(released=True)
-        )
 
 
 def holdings(
@@ -251,6 +243,7 @@ def holdings(
             RESOURCE.c.braked_at,
             RESOURCE.c.cordoned_at,
             RESOURCE.c.emptied_at,
+            RESOURCE.c.lost,
             occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -280,6 +273,7 @@ def holdings(
                 cordoned=row.cordoned_at is not None,
                 emptied_at=row.emptied_at,
                 stays_because=row.stays_because,
+                lost=row.lost is not None,
             )
         )
     return {key: tuple(value) for key, value in found.items()}
@@ -317,6 +311,18 @@ def occupied() -> sa.ColumnElement[bool]:
     )
 
 
+def of_resource(session: orm.Session, resource_id: int) -> int:
+    """Return how many reservations have the resource, or have not left it."""
+    return session.scalar(  # type: ignore[return-value]
+        sa.select(sa.func.count())
+        .select_from(ALLOCATION)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released == sa.false(),
+        )
+    )
+
+
 def held(session: orm.Session, resource_ids: Collection[int]) -> set[int]:
     """Return those of the resources that are held by a lease that has begun,
     and is not over."""
@@ -332,6 +338,31 @@ def held(session: orm.Session, resource_ids: Collection[int]) -> set[int]:
             )
         )
     )
+
+
+def in_hand(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    now: datetime.datetime,
+) -> set[int]:
+    """Return those of the resources that are held by a lease at which a worker
+    is just working."""
+    rows = session.execute(
+        sa.select(ALLOCATION.c.resource_id, LEASE.c.claimed_by, LEASE.c.due_at)
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            ALLOCATION.c.released == sa.false(),
+        )
+    )
+    # Compared here: a database that knows how few leases are claimed would
+    # look for these in all leases, for want of an index.
+    return {
+        row.resource_id
+        for row in rows
+        if row.claimed_by is not None and row.due_at > now
+    }
 
 
 def predecessors(
@@ -421,7 +452,8 @@ def find(
     reservation_id: str | None = None,
     resource_ids: Collection[int] | None = None,
 ) -> list[objects.Allocation]:
-    """Return allocations, in the order of their start.
+    """Return allocations, in the order of their start; without those that
+    have lasted no time.
 
     :param resource_type: of what is allocated, whatever the reservation is
     """
@@ -429,7 +461,13 @@ def find(
         sa.select(ALLOCATION, RESERVATION.c.lease_id)
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .where(RESOURCE.c.resource_type == resource_type)
+        .where(
+            RESOURCE.c.resource_type == resource_type,
+            sa.or_(
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.start_date < ALLOCATION.c.end_date,
+            ),
+        )
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
     )
     wanted: list[tuple[sa.ColumnElement[Any], Any]] = [

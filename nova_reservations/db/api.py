@@ -22,8 +22,15 @@ from sqlalchemy.sql import functions
 
 from nova_reservations import exception
 from nova_reservations.db import causality
+from nova_reservations.objects import logins
+from nova_reservations.ports import fences
 
-BUSY_TIMEOUT_MS = 30_000
+LOCK_WAIT_SECONDS = 30
+"""How long a statement waits for a lock. A transaction of ours keeps others
+waiting for much less: one that does so for longer has stopped.
+
+Decision 0031: doc/source/decisions/0031-promises-may-move
+"""
 
 Session = orm.Session
 """The session of a transaction: only ``db`` imports SQLAlchemy."""
@@ -101,7 +108,10 @@ class Database:
         )
         if parsed.get_backend_name() == 'sqlite':
             self._facade.append_on_engine_create(_prepare_sqlite)
+        elif parsed.get_backend_name() == 'postgresql':
+            self._facade.append_on_engine_create(_prepare_postgresql)
         elif parsed.get_backend_name() in ('mysql', 'mariadb'):
+            self._facade.append_on_engine_create(_prepare_mysql)
             configured = (options or {}).get('mysql_wsrep_sync_wait')
             self._facade.append_on_engine_create(
                 lambda engine: causality.prepare(
@@ -139,7 +149,11 @@ class Database:
 
         :raises: DatabaseUnavailable
         :raises: Conflict if the database found that two writers collided
+        :raises: AttemptLost if the thread is fenced, and not wanted any more
         """
+        # In a transaction of its own: the first statement of this one decides
+        # what MySQL lets it see.
+        fences.current()()
         with translated(), self._facade.writer.using(_Context()) as session:
             if session.get_bind().dialect.name == 'sqlite':
                 # Otherwise SQLite may fail at once when a transaction that has
@@ -198,6 +212,8 @@ def translated() -> Iterator[None]:
     try:
         yield
     except db_exc.DBDeadlock as error:
+        if _is_locked(error):
+            raise exception.LockedTooLong(reason=_cause(error)) from error
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
     except db_exc.DBReferenceError as error:
@@ -217,6 +233,10 @@ def translated() -> Iterator[None]:
     ) as error:
         if _is_refused(error):
             raise
+        if _is_locked(error):
+            raise exception.LockedTooLong(reason=_cause(error)) from error
+        if logins.is_refused(error):
+            raise exception.DatabaseRefused(reason=_cause(error)) from error
         raise exception.DatabaseUnavailable(reason=_cause(error)) from error
 
 
@@ -243,6 +263,22 @@ def _is_refused(error: Exception) -> bool:
     return orig is not None and orig.args[:1] in _CHECK_VIOLATED
 
 
+def _is_locked(error: Exception) -> bool:
+    """Return whether a statement has waited for a lock for too long. oslo.db
+    calls that a deadlock on MySQL, and does not know it on PostgreSQL."""
+    orig = getattr(getattr(error, 'inner_exception', error), 'orig', None)
+    return orig is not None and (
+        orig.args[:1] == _LOCK_WAIT_TIMEOUT
+        or getattr(orig, 'pgcode', None) == _LOCK_NOT_AVAILABLE
+    )
+
+
+_LOCK_WAIT_TIMEOUT = (1205,)
+"""The first argument of the driver's error, for MySQL and MariaDB."""
+
+_LOCK_NOT_AVAILABLE = '55P03'
+"""The code of the error, for PostgreSQL."""
+
 _CHECK_VIOLATED = ((3819,), (4025,))
 """A violated CHECK: the first argument of the driver's error, for MySQL and
 for MariaDB."""
@@ -254,6 +290,35 @@ def _cause(error: Exception) -> str:
     return ' '.join(str(getattr(wrapped, 'orig', wrapped)).split())
 
 
+def _prepare_mysql(engine: sa.Engine) -> None:
+    """Limit the time for which statements wait for locks of rows."""
+
+    @event.listens_for(engine, 'connect')
+    def connect(connection: Any, _: Any) -> None:
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.execute(
+                f'SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}'
+            )
+
+
+def _prepare_postgresql(engine: sa.Engine) -> None:
+    """Limit the time for which statements wait for locks."""
+
+    @event.listens_for(engine, 'connect')
+    def connect(connection: Any, _: Any) -> None:
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.execute(f"SET lock_timeout = '{LOCK_WAIT_SECONDS}s'")
+        # A rollback would undo it.
+        connection.commit()
+
+
+def wait_for_locks(connection: sa.Connection) -> None:
+    """Have this connection wait for locks for ever, as a migration must."""
+    if connection.dialect.name == 'postgresql':
+        connection.exec_driver_sql('SET lock_timeout = 0')
+        connection.commit()
+
+
 def _prepare_sqlite(engine: sa.Engine) -> None:
     """Let many processes write: WAL, a long wait, explicit transactions."""
 
@@ -262,7 +327,7 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
         connection.isolation_level = None
         connection.execute('PRAGMA journal_mode = WAL')
         connection.execute('PRAGMA synchronous = NORMAL')
-        connection.execute(f'PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}')
+        connection.execute(f'PRAGMA busy_timeout = {LOCK_WAIT_SECONDS * 1000}')
 
     @event.listens_for(engine, 'before_cursor_execute', retval=True)
     def begin(

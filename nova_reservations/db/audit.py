@@ -126,9 +126,9 @@ def regather(
     )
 
 
-def idle(session: orm.Session) -> set[str]:
-    """Return the service hosts of the pool that are held by no lease that has
-    begun, and is not over."""
+def idle(session: orm.Session) -> dict[str, objects.Resource]:
+    """Return service host -> host, of the hosts of the pool that are held by
+    no lease that has begun, and is not over."""
     had = (
         sa.exists()
         .where(
@@ -141,16 +141,20 @@ def idle(session: orm.Session) -> set[str]:
             LEASE.c.status != states.Lease.PENDING,
         )
     )
-    return set(
-        session.scalars(
-            sa.select(RESOURCE.c.name).where(
-                RESOURCE.c.resource_type == objects.HOST,
-                RESOURCE.c.role == states.Role.POOL,
-                RESOURCE.c.reservable == sa.true(),
-                ~had,
-            )
+    rows = session.execute(
+        sa.select(
+            RESOURCE.c.id,
+            RESOURCE.c.resource_type,
+            RESOURCE.c.name,
+            RESOURCE.c.uuid,
+        ).where(
+            RESOURCE.c.resource_type == objects.HOST,
+            RESOURCE.c.role == states.Role.POOL,
+            RESOURCE.c.reservable == sa.true(),
+            ~had,
         )
     )
+    return {row.name: objects.Resource(*row) for row in rows}
 
 
 def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
@@ -198,7 +202,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     ):
         held[row.resource_id].append(
             amounts.Held(
-                interval.Interval(row.start_date, row.end_date),
+                interval.of_use(row.start_date, row.end_date),
                 {row.resource_class: row.amount},
             )
         )
@@ -395,3 +399,18 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
         _, hosts = found.get(row.id, (row.lease_id, frozenset()))
         found[row.id] = row.lease_id, hosts | {row.name}
     return found
+
+
+def settled(session: orm.Session) -> list[str]:
+    """Return the active leases for which Nova should have everything."""
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .where(
+                LEASE.c.status == states.Lease.ACTIVE,
+                LEASE.c.prepared == sa.true(),
+                LEASE.c.claimed_by.is_(None),
+            )
+            .order_by(LEASE.c.id)
+        )
+    )

@@ -35,7 +35,6 @@ class Taken(NamedTuple):
     start: datetime.datetime
     end: datetime.datetime
     exclusive: bool
-    released: bool
     reservation_id: str
     lease_id: str
     own: bool
@@ -112,7 +111,6 @@ def taken(
             ALLOCATION.c.start_date,
             ALLOCATION.c.end_date,
             ALLOCATION.c.exclusive,
-            ALLOCATION.c.released,
             ALLOCATION.c.reservation_id,
             LEASE.c.id,
             (LEASE.c.project_id == project_id).label('own'),
@@ -122,6 +120,10 @@ def taken(
         .where(
             ALLOCATION.c.resource_id.in_(resource_ids),
             *during.conditions(),
+            # What is late is not shown as held after its end: that time was
+            # promised to nobody, or to the next lease.
+            ALLOCATION.c.end_date > during.start,
+            ALLOCATION.c.start_date < ALLOCATION.c.end_date,
             sa.or_(
                 ALLOCATION.c.start_date <= during.now,
                 ALLOCATION.c.exclusive == sa.false(),

@@ -9,6 +9,7 @@ it, and fails if another writer came between.
 Decision 0003: doc/source/decisions/0003-bounded-candidates
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
+from nova_reservations.objects import states
 
 PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
@@ -43,10 +45,12 @@ class Shortage:
 
     :ivar matching: resources of the type that meet the requirements.
     :ivar taken: those of matching that are not free in the window.
+    :ivar down: others that meet the requirements, and are down.
     """
 
     matching: int
     taken: int
+    down: int
 
 
 def pages(
@@ -79,7 +83,7 @@ def find(
     limit = demand.maximum + wanted.siblings + page
     window = wanted.window.padded(terms.cleaning)
     offers = _Offers(window, terms)
-    query = _meeting(demand, offers.query().where(offers.free))
+    query = _meeting(session, demand, offers.query().where(offers.free))
     if wanted.among is not None:
         query = query.where(models.Resource.id.in_(wanted.among))
     statements = offers.nearest(query, limit)
@@ -88,7 +92,7 @@ def find(
     if wanted.held:
         kept = offers.query().where(_keepable(demand), offers.free)
         if wanted.recheck:
-            kept = _required(demand, kept)
+            kept = _required(session, demand, kept)
         statements.append(kept.where(models.Resource.id.in_(wanted.held)))
     rows = [
         row for statement in statements for row in session.execute(statement)
@@ -107,12 +111,21 @@ def shortage(
     """Count why whole resources are refused; reads the whole cloud."""
     offers = _Offers(wanted.window.padded(terms.cleaning), terms)
     count = sa.select(sa.func.count()).select_from(models.Resource)
-    meeting = _meeting(wanted.demand, count)
-    matching, free = (
-        session.scalar(query) or 0
-        for query in (meeting, meeting.where(offers.free))
+    meeting = _meeting(session, wanted.demand, count)
+    down = _required(
+        session,
+        wanted.demand,
+        count.where(
+            models.Resource.resource_type == wanted.demand.resource_type,
+            models.Resource.role == states.Role.POOL,
+            models.Resource.down_since.is_not(None),
+        ),
     )
-    return Shortage(matching, taken=matching - free)
+    matching, free, lost = (
+        session.scalar(query) or 0
+        for query in (meeting, meeting.where(offers.free), down)
+    )
+    return Shortage(matching, matching - free, lost)
 
 
 def not_taken(
@@ -137,7 +150,9 @@ def not_taken(
         )
         .order_by(models.Resource.id)
     )
-    return list(session.scalars(sql.meeting(query, resource_type, expression)))
+    return list(
+        session.scalars(sql.meeting(session, query, resource_type, expression))
+    )
 
 
 def meeting_all(
@@ -146,7 +161,7 @@ def meeting_all(
     """Return the ids of all resources that meet the requirements, whoever has
     them."""
     query = sa.select(models.Resource.id).where(_of_type(ask.resource_type))
-    return list(session.scalars(_required(ask, query).limit(limit)))
+    return list(session.scalars(_required(session, ask, query).limit(limit)))
 
 
 def could_have(
@@ -159,7 +174,7 @@ def could_have(
     """
     query = sa.select(models.Resource.id)
     found = session.scalars(
-        _meeting(wanted.demand, query)
+        _meeting(session, wanted.demand, query)
         .order_by(models.Resource.spread, models.Resource.id)
         .limit(limit)
     ).all()
@@ -167,9 +182,35 @@ def could_have(
         _keepable(wanted.demand), models.Resource.id.in_(wanted.held)
     )
     if wanted.recheck:
-        kept = _required(wanted.demand, kept)
+        kept = _required(session, wanted.demand, kept)
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
+
+
+def clearable(
+    session: orm.Session,
+    wanted: search.Wanted,
+    terms: search.Search,
+    stays: Callable[[Any], sa.ColumnElement[bool]],
+    limit: int,
+) -> int:
+    """Return how many resources, up to a limit, the reservation could have if
+    all allocations left its window that do not stay.
+
+    :param stays: returns the condition that an allocation stays
+    """
+    held = orm.aliased(models.Allocation)
+    window = wanted.window.padded(terms.cleaning)
+    in_the_way = _in_the_way(held, window, terms.now)
+    query = _meeting(
+        session,
+        wanted.demand,
+        sa.select(models.Resource.id).where(
+            allocated.none(held, *in_the_way, stays(held))
+        ),
+    )
+    some = query.order_by(models.Resource.spread, models.Resource.id)
+    return len(session.scalars(some.limit(limit)).all())
 
 
 def meeting(
@@ -183,7 +224,9 @@ def meeting(
     query = sa.select(models.Resource.id).where(
         models.Resource.id.in_(resource_ids)
     )
-    return set(session.scalars(sql.meeting(query, resource_type, expression)))
+    return set(
+        session.scalars(sql.meeting(session, query, resource_type, expression))
+    )
 
 
 def cells(session: orm.Session, resource_ids: Collection[int]) -> set[str]:
@@ -342,13 +385,17 @@ def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
     )
 
 
-def _meeting(demand: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
+def _meeting(
+    session: orm.Session, demand: demand.Ask, query: sa.Select[Any]
+) -> sa.Select[Any]:
     offered = query.where(_of_type(demand.resource_type))
-    return _required(demand, offered)
+    return _required(session, demand, offered)
 
 
-def _required(ask: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
-    return sql.meeting(query, ask.resource_type, ask.requirements)
+def _required(
+    session: orm.Session, ask: demand.Ask, query: sa.Select[Any]
+) -> sa.Select[Any]:
+    return sql.meeting(session, query, ask.resource_type, ask.requirements)
 
 
 def _spread(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capacity that came free, and the leases that may want it.
 
-Two kinds of leases do: those that wait for capacity, and degraded ones that
-lack some. freed() makes workers look at both. The resources are recorded until
+Two kinds of leases do: those that wait for capacity, and those that lack some.
+freed() makes workers look at both. The resources are recorded until
 a worker has gone through the waiting leases.
 
 Every function joins the caller's transaction.
@@ -23,6 +23,7 @@ from nova_reservations.db import tasks
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
 FREED = models.table(models.Freed)
 
 QUEUE = 'queue'
@@ -58,7 +59,7 @@ def freed(
 
     :param resource_ids: of which something came free, or may have
     """
-    if _is_any_degraded(session):
+    if _is_any_lacking(session):
         tasks.hurry(session, healing.HEAL, now)
     tell(session, now, resource_ids, arrival=0)
 
@@ -123,8 +124,15 @@ def told_some(
     tasks.hurry(session, QUEUE, again)
 
 
-def _is_any_degraded(session: orm.Session) -> bool:
-    lacking = sa.select(LEASE.c.id).where(
-        LEASE.c.degraded == sa.true(), LEASE.c.status.in_(states.OPEN)
+def _is_any_lacking(session: orm.Session) -> bool:
+    """Other degraded leases have a replacement, and want nothing."""
+    lacking = (
+        sa.select(LEASE.c.id)
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(
+            LEASE.c.degraded == sa.true(),
+            LEASE.c.status.in_(states.OPEN),
+            RESERVATION.c.missing_resources == sa.true(),
+        )
     )
     return session.scalar(lacking.limit(1)) is not None

@@ -72,7 +72,9 @@ def meeting(
     query = sa.select(models.Resource.id).where(
         models.Resource.resource_type == resource_type
     )
-    return set(session.scalars(sql.meeting(query, resource_type, expression)))
+    return set(
+        session.scalars(sql.meeting(session, query, resource_type, expression))
+    )
 
 
 def held(

@@ -41,9 +41,14 @@ def known(
     session: orm.Session,
     resource_type: str,
     names: Collection[str] | None = None,
+    *,
+    held_only: bool = False,
 ) -> list[Known]:
     """Return the resources of a type; only those of these names, if any are
-    given."""
+    given.
+
+    :param held_only: leave out those that nothing is known to be wrong with
+    """
     statement = sa.select(
         RESOURCE.c.id,
         RESOURCE.c.resource_type,
@@ -53,11 +58,19 @@ def known(
         RESOURCE.c.held_since,
         RESOURCE.c.down_since,
         RESOURCE.c.forced_down,
+        RESOURCE.c.lost,
         RESOURCE.c.braked_at,
         RESOURCE.c.brake_off,
     ).where(RESOURCE.c.resource_type == resource_type)
     if names is not None:
         statement = statement.where(RESOURCE.c.name.in_(names))
+    if held_only:
+        statement = statement.where(
+            sa.or_(
+                RESOURCE.c.hold.is_not(None),
+                RESOURCE.c.down_since.is_not(None),
+            )
+        )
     return [
         Known(
             objects.Resource(*row[:4]),
@@ -66,6 +79,7 @@ def known(
                 row.held_since,
                 row.down_since,
                 row.forced_down,
+                row.lost,
             ),
             row.braked_at,
             row.brake_off,

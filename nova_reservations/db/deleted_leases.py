@@ -36,21 +36,62 @@ _BOUNDS = (
 """The bounds of a query of leases: their name, the column and the
 comparison."""
 
+_UNTRIED = states.FIRST | {states.Lease.TIMEDOUT}
+"""Leases that nothing was made in Nova for, if nothing of them is there now.
+Of a start that failed a suspended worker may leave something later."""
+
 
 def keep(
     session: orm.Session, lease: objects.Lease, now: datetime.datetime
 ) -> None:
-    """Keep a copy of a lease that is deleted now."""
-    if lease.status == states.Lease.DELETING:
-        # Nothing is left of it.
-        lease = dataclasses.replace(
-            lease,
-            status=states.Lease.TERMINATED,
-            reservations=tuple(
-                dataclasses.replace(item, status=states.Reservation.DELETED)
+    """Keep what is needed of a lease that is deleted now.
+
+    Only a lease that has begun is kept: others are promises, of which a
+    project can make and delete any number. If something of it was in Nova, or
+    was to be, its reservations are known for a while.
+    """
+    if lease.has_begun:
+        deleting = lease.status == states.Lease.DELETING
+        _copy(session, _ended(lease) if deleting else lease, now)
+    elif lease.status in _UNTRIED:
+        return
+    if lease.reservations:
+        session.execute(
+            sa.insert(RESERVATION),
+            [
+                {
+                    'id': item.id,
+                    'lease_id': lease.id,
+                    'deleted_at': None if lease.has_begun else now,
+                }
                 for item in lease.reservations
-            ),
+            ],
         )
+
+
+def _ended(lease: objects.Lease) -> objects.Lease:
+    """Return a lease of which nothing is left."""
+    return dataclasses.replace(
+        lease,
+        status=states.Lease.TERMINATED,
+        status_reason=None,
+        status_detail=None,
+        reservations=tuple(
+            dataclasses.replace(item, status=states.Reservation.DELETED)
+            for item in lease.reservations
+        ),
+        events=tuple(
+            dataclasses.replace(event, status=states.Event.DONE)
+            if event.event_type == states.EventType.END
+            else event
+            for event in lease.events
+        ),
+    )
+
+
+def _copy(
+    session: orm.Session, lease: objects.Lease, now: datetime.datetime
+) -> None:
     session.execute(
         sa.insert(DELETED).values(
             id=lease.id,
@@ -64,14 +105,6 @@ def keep(
             document=_document(dataclasses.asdict(lease)),
         )
     )
-    if lease.reservations:
-        session.execute(
-            sa.insert(RESERVATION),
-            [
-                {'id': item.id, 'lease_id': lease.id}
-                for item in lease.reservations
-            ],
-        )
 
 
 def get(session: orm.Session, lease_id: str) -> objects.Lease:
@@ -113,7 +146,7 @@ def page(
         for name, column, compare in _BOUNDS
         if (bound := getattr(query, name)) is not None
     ]
-    for name in ('project_id', 'name'):
+    for name in ('id', 'project_id', 'name'):
         if (wanted := getattr(query, name)) is not None:
             conditions.append(DELETED.c[name] == wanted)
     if query.statuses:

@@ -23,6 +23,7 @@ from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import holds
 from nova_reservations.db import hosts
+from nova_reservations.db import judgements
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
 from nova_reservations.db import tasks
@@ -115,7 +116,11 @@ def offers(
     for taken in (is_fenced_for_it, RESOURCE.c.fenced_for.is_(None)):
         statement = _select(taken, holds.free(holds.Use.DRAIN), ~unfit, ~held)
         if expression is not None:
-            statement = statement.where(sql.clause(expression))
+            statement = statement.where(
+                sql.clause(
+                    expression, passing=judgements.passing(session, expression)
+                )
+            )
         found += map(_donor, session.execute(statement.limit(limit)))
     return found[:limit]
 

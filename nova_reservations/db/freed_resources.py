@@ -76,6 +76,7 @@ def facts_of(host: objects.Host) -> dict[str, float | str]:
     }
     return {
         **host.properties,
+        **dict(host.facts.specs),
         **_capacities(host.facts.inventories),
         **named,
         'id': host.id,

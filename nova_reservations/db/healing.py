@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import windows
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
@@ -190,20 +190,16 @@ def replace(
     now: datetime.datetime,
 ) -> None:
     """End the use of resources that were in use; they are occupied until they
-    are vacated. A use that began in this second counts as one second."""
-    second = datetime.timedelta(seconds=1)
+    are vacated."""
     session.execute(
         sa.update(ALLOCATION)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id.in_(resource_ids),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
         )
-        .values(
-            replaced_at=now,
-            end_date=sa.case(
-                (ALLOCATION.c.start_date < now, now), else_=now + second
-            ),
-        )
+        .values(replaced_at=now, end_date=windows.ended(now))
     )
 
 
@@ -213,7 +209,9 @@ def give(
     slots: Mapping[int, int],
     amounts: Mapping[str, int] | None,
     window: interval.Interval,
-    given_at: datetime.datetime | None,
+    now: datetime.datetime,
+    *,
+    told: bool,
 ) -> None:
     """Give the reservation slots in place of others, in addition to what it
     has. A resource that it had to leave before keeps its former given_at.
@@ -221,28 +219,35 @@ def give(
     :param slots: resource id -> how many slots the reservation has there
         afterwards
     :param amounts: what each slot holds; None: a slot is the whole resource
+    :param told: whether the owner is told of what is given
     """
     former = {
         row.resource_id: row.given_at
         for row in session.execute(
-            sa.select(ALLOCATION.c.resource_id, ALLOCATION.c.given_at).where(
+            sa.select(ALLOCATION.c.resource_id, ALLOCATION.c.given_at)
+            .where(
                 ALLOCATION.c.reservation_id == reservation_id,
                 ALLOCATION.c.resource_id.in_(slots),
                 ALLOCATION.c.replaced_at.is_not(None),
             )
+            # The last one counts.
+            .order_by(ALLOCATION.c.id)
         )
     }
-    allocations.delete(session, reservation_id, list(slots))
-    allocations.insert(session, reservation_id, slots, amounts, window)
+    windows.give(session, reservation_id, slots, amounts, window, now)
     given = defaultdict(list)
     for resource_id in slots:
-        given[former.get(resource_id, given_at)].append(resource_id)
+        given[former.get(resource_id, now if told else None)].append(
+            resource_id
+        )
     for date, resource_ids in given.items():
         session.execute(
             sa.update(ALLOCATION)
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
                 ALLOCATION.c.resource_id.in_(resource_ids),
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.replaced_at.is_(None),
             )
             .values(given_at=date)
         )
@@ -264,19 +269,41 @@ def acknowledge(
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flags:
+    """The marks of a reservation whose resources have failed.
+
+    :ivar missing: it lacks resources.
+    :ivar changed: it has others than at first.
+    :ivar reason: which resources it lacks that no other can replace.
+    """
+
+    missing: bool = False
+    changed: bool = False
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, reservation: objects.Reservation) -> 'Flags':
+        return cls(
+            reservation.missing_resources,
+            reservation.resources_changed,
+            reservation.missing_reason,
+        )
+
+
 def set_flags(
     session: orm.Session,
     reservation_id: str,
-    missing: bool,
-    changed: bool,
+    flags: Flags,
     now: datetime.datetime,
 ) -> None:
     session.execute(
         sa.update(RESERVATION)
         .where(RESERVATION.c.id == reservation_id)
         .values(
-            missing_resources=missing,
-            resources_changed=changed,
+            missing_resources=flags.missing,
+            resources_changed=flags.changed,
+            missing_reason=flags.reason,
             updated_at=now,
         )
     )

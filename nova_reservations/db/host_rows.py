@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import host_facts
 from nova_reservations.db import inventories as inventory_rows
 from nova_reservations.db import models
 from nova_reservations.db import resource_rows
@@ -25,7 +26,7 @@ CLOSING = models.table(models.Closing)
 
 def select() -> sa.Select[Any]:
     return (
-        sa.select(RESOURCE, HOST, CLOSING.c.reason.label('status_reason'))
+        sa.select(RESOURCE, HOST, CLOSING.c.reason)
         .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
         .outerjoin(CLOSING, CLOSING.c.resource_id == RESOURCE.c.id)
     )
@@ -43,6 +44,7 @@ def assembled(
     inventories: dict[int, list[objects.Inventory]] = {}
     nested: dict[int, list[objects.Inventory]] = defaultdict(list)
     properties: dict[int, dict[str, str]] = {}
+    specs: dict[int, tuple[tuple[str, str], ...]] = {}
     for start in range(0, len(rows), 500):
         ids = [row.id for row in rows[start : start + 500]]
         for row in session.execute(
@@ -51,6 +53,7 @@ def assembled(
             traits[row.resource_id].add(row.trait)
         inventories |= resource_rows.inventories(session, ids)
         properties |= resource_rows.properties(session, ids)
+        specs |= host_facts.of(session, ids)
         for row in session.execute(
             sa.select(NESTED)
             .where(NESTED.c.resource_id.in_(ids))
@@ -64,6 +67,7 @@ def assembled(
             tuple(inventories.get(row.id, ())),
             tuple(nested[row.id]),
             properties.get(row.id, {}),
+            specs.get(row.id, ()),
         )
         for row in rows
     ]
@@ -75,6 +79,7 @@ def _host(
     inventories: tuple[objects.Inventory, ...],
     nested: tuple[objects.Inventory, ...],
     properties: dict[str, str],
+    specs: tuple[tuple[str, str], ...],
 ) -> objects.Host:
     columns = {
         name: getattr(row, name)
@@ -95,6 +100,7 @@ def _host(
             traits=traits,
             inventories=inventories,
             nested=nested,
+            specs=specs,
             **columns,
         ),
         properties=properties,
@@ -102,6 +108,7 @@ def _host(
         updated_at=row.updated_at,
         fenced_for=row.fenced_for,
         fenced_at=row.fenced_at,
-        status_reason=row.status_reason,
+        status_reason=row.reason or row.lost,
         cordoned_at=row.cordoned_at,
+        lost=row.lost,
     )

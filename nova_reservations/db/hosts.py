@@ -18,6 +18,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import closings
 from nova_reservations.db import counters
+from nova_reservations.db import host_facts
 from nova_reservations.db import host_rows
 from nova_reservations.db import inventories
 from nova_reservations.db import models
@@ -44,6 +45,9 @@ SORT_KEYS = {
     'memory_mb': HOST.c.memory_mb,
     'local_gb': HOST.c.local_gb,
 }
+
+REFRESH = 'refresh'
+"""The task that reads the facts of hosts that may have changed."""
 
 POOL = 'pool'
 """The counter that changes with the set of enrolled hosts."""
@@ -114,6 +118,7 @@ def _insert_details(
                 for inventory in facts.nested
             ],
         )
+    host_facts.assign(session, resource_id, facts.specs)
 
 
 def set_reservable(
@@ -135,7 +140,10 @@ def set_facts(
     facts: objects.HostFacts,
     now: datetime.datetime,
 ) -> None:
-    """Write changed facts; plans that were made on the old ones fail."""
+    """Write changed facts; plans that were made on the old ones fail.
+
+    :raises: Conflict if another writer records the same values
+    """
     before = session.scalar(
         sa.select(RESOURCE.c.name).where(RESOURCE.c.id == resource_id)
     )
@@ -161,6 +169,33 @@ def set_facts(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )
     _insert_details(session, resource_id, facts)
+
+
+def replace(
+    session: orm.Session,
+    former: objects.Resource,
+    facts: objects.HostFacts,
+    now: datetime.datetime,
+) -> bool:
+    """Write that another machine has the name of a host; return False if the
+    host is another one by now. No lease may use the machine before it is
+    enrolled; until then the host counts as failed."""
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == former.id, RESOURCE.c.uuid == former.uuid)
+        .values(
+            uuid=facts.uuid,
+            reservable=False,
+            hold=None,
+            held_since=None,
+            down_since=sa.func.coalesce(RESOURCE.c.down_since, now),
+            lost='another machine has its name, and is not enrolled yet',
+        )
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        return False
+    set_facts(session, former.id, facts, now)
+    return True
 
 
 def set_provider_generations(
@@ -241,6 +276,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
             ),
         )
     closings.delete(session, resource_id)
+    host_facts.delete(session, resource_id)
     for table in (UNFIT, NESTED, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
@@ -326,6 +362,16 @@ def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
     return found[0] if found else None
 
 
+def by_name(session: orm.Session, name: str) -> objects.Host | None:
+    found = _where(
+        session,
+        sa.and_(
+            RESOURCE.c.resource_type == objects.HOST, RESOURCE.c.name == name
+        ),
+    )
+    return found[0] if found else None
+
+
 def is_enrolled(session: orm.Session, name: str) -> bool:
     """Return whether name is a service host or hypervisor hostname of the
     pool, or of a drainable host that is fenced."""
@@ -374,6 +420,7 @@ class Mark:
     availability_zone: str
     cell: str
     tree: str
+    aggregates: str
 
 
 def marks(session: orm.Session) -> dict[str, Mark]:
@@ -385,6 +432,7 @@ def marks(session: orm.Session) -> dict[str, Mark]:
             row.availability_zone,
             row.cell,
             row.tree,
+            row.aggregates,
         )
         for row in session.execute(
             sa.select(
@@ -394,11 +442,24 @@ def marks(session: orm.Session) -> dict[str, Mark]:
                 HOST.c.availability_zone,
                 HOST.c.cell,
                 HOST.c.tree,
+                HOST.c.aggregates,
             )
             .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
             .where(RESOURCE.c.role == states.Role.POOL)
         )
     }
+
+
+def lost(session: orm.Session) -> list[int]:
+    """Return the ids of the hosts that are lost."""
+    return list(
+        session.scalars(
+            sa.select(RESOURCE.c.id).where(
+                RESOURCE.c.resource_type == objects.HOST,
+                RESOURCE.c.lost.is_not(None),
+            )
+        )
+    )
 
 
 def ids(session: orm.Session, after: int, limit: int) -> list[int]:

@@ -183,7 +183,7 @@ def _are_few(
 def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     """Return the conditions of the query, without that on statuses."""
     conditions: list[sa.ColumnElement[bool]] = []
-    for name in ('project_id', 'name'):
+    for name in ('id', 'project_id', 'name'):
         if (wanted := getattr(query, name)) is not None:
             conditions.append(LEASE.c[name] == wanted)
     if query.start_after is not None:

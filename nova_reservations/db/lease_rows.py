@@ -85,6 +85,7 @@ def _lease(
         by_default=row.by_default,
         series_id=row.series_id,
         unused_at=row.unused_at,
+        latest_end=row.latest_end,
     )
 
 
@@ -114,6 +115,8 @@ def _reservations(
                 servers=servers.get(row.id, ()),
                 part_of=row.part_of,
                 part_name=row.part_name,
+                missing_reason=row.missing_reason,
+                untold_reason=row.untold_reason,
             )
         )
     return found

@@ -206,6 +206,21 @@ def is_held(
     )
 
 
+def is_being_updated(session: orm.Session, lease_id: str) -> bool:
+    """Return whether a worker has still to bring Nova in line with an active
+    lease."""
+    return (
+        session.scalar(
+            sa.select(LEASE.c.id).where(
+                LEASE.c.id == lease_id,
+                LEASE.c.status == states.Lease.ACTIVE,
+                LEASE.c.prepared == sa.false(),
+            )
+        )
+        is not None
+    )
+
+
 def release(
     session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
 ) -> bool:

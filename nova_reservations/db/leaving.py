@@ -20,9 +20,28 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import healing
 from nova_reservations.db import models
+from nova_reservations.db import windows
+from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+
+
+def is_left_by_all(session: orm.Session, resource_id: int) -> bool:
+    """Return whether leases have the resource, and all of these are ending."""
+    found = session.scalars(
+        sa.select(LEASE.c.status)
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released == sa.false(),
+        )
+        .distinct()
+    ).all()
+    return bool(found) and states.ENDING.issuperset(found)
 
 
 def mark(
@@ -137,20 +156,10 @@ def _release(
     now: datetime.datetime,
     *conditions: sa.ColumnElement[bool],
 ) -> None:
-    """End the use of resources, unless it is over. A use that began in this
-    second counts as one second."""
-    second = datetime.timedelta(seconds=1)
     session.execute(
         sa.update(ALLOCATION)
         .where(*conditions)
-        .values(
-            released=True,
-            end_date=sa.case(
-                (ALLOCATION.c.end_date < now, ALLOCATION.c.end_date),
-                (ALLOCATION.c.start_date < now, now),
-                else_=now + second,
-            ),
-        )
+        .values(released=True, end_date=windows.ended(now))
     )
 
 

@@ -18,6 +18,7 @@ from nova_reservations.db import models
 from nova_reservations.db import tasks
 
 LEASE = models.table(models.Lease)
+MESSAGE = models.table(models.Message)
 
 _FIRST = (
     sa.select(sa.func.min(LEASE.c.due_at))
@@ -25,13 +26,18 @@ _FIRST = (
     .scalar_subquery()
 )
 
-_ONE = sa.select(api.utcnow().label('now'), _FIRST.label('lease')).subquery(
-    'looked'
-)
+_MESSAGE = sa.select(sa.func.min(MESSAGE.c.due_at)).scalar_subquery()
+
+_ONE = sa.select(
+    api.utcnow().label('now'),
+    _FIRST.label('lease'),
+    _MESSAGE.label('message'),
+).subquery('looked')
 
 QUESTION = sa.select(
     _ONE.c.now,
     _ONE.c.lease,
+    _ONE.c.message,
     tasks.TASK.c.name,
     tasks.TASK.c.attempt,
     tasks.WAKES_AT.label('wakes_at'),
@@ -45,11 +51,13 @@ class Look:
     """:ivar now: the time of the database, to which the rest refers.
 
     :ivar lease: whether any lease is due.
+    :ivar message: whether any message is to be sent.
     :ivar tasks: name -> attempt of periodic tasks that are due.
     """
 
     now: datetime.datetime
     lease: bool
+    message: bool
     tasks: Mapping[str, int]
 
 
@@ -106,10 +114,11 @@ class Looks:
 
 
 def _look(rows: list[sa.Row[Any]], now: datetime.datetime) -> Look:
-    first = rows[0].lease
+    lease, message = rows[0].lease, rows[0].message
     return Look(
         now,
-        first is not None and first <= now,
+        lease is not None and lease <= now,
+        message is not None and message <= now,
         {
             row.name: row.attempt
             for row in rows

@@ -29,6 +29,7 @@ def sync(database: api.Database, revision: str = 'head') -> None:
     config = alembic.config.Config()
     config.set_main_option('script_location', str(_HERE))
     with database.connection() as connection, _tables_remade(connection):
+        api.wait_for_locks(connection)
         config.attributes['connection'] = connection
         alembic.command.upgrade(config, revision)
 

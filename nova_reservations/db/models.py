@@ -115,11 +115,20 @@ class Resource(Base, Timestamps):
     forced_down: somebody who knows has declared that nothing runs on it.
     braked_at: it failed together with many others, so no lease is moved off
     it. brake_off: an administrator has said to move them anyway.
+    lost: why Nova or placement can not use it, whatever its monitor sees. It
+    counts as failed.
     """
 
     __tablename__ = 'nr_resources'
     __table_args__ = _table_args(
         sa.UniqueConstraint('resource_type', 'uuid'),
+        # Nova, and monitors, know a resource by its name alone.
+        sa.Index(
+            'uq_nr_resources_resource_type_name',
+            'resource_type',
+            'name',
+            unique=True,
+        ),
         # Candidates are taken from a random place on, in this order.
         sa.Index(
             'ix_nr_resources_spread',
@@ -171,6 +180,7 @@ class Resource(Base, Timestamps):
     emptied_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
+    lost: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
 
 
 class Host(Base):
@@ -198,6 +208,9 @@ class Host(Base):
         sa.String(36), server_default=sa.text("''")
     )
     tree: orm.Mapped[str] = orm.mapped_column(
+        sa.String(64), server_default=sa.text("''")
+    )
+    aggregates: orm.Mapped[str] = orm.mapped_column(
         sa.String(64), server_default=sa.text("''")
     )
 
@@ -263,6 +276,36 @@ class NestedInventory(Base):
     traits: orm.Mapped[str] = orm.mapped_column(sa.Text)
 
 
+class Fact(Base):
+    """A value that a fact of hosts has, or had; hosts that are alike share it.
+
+    digest is of the value, which is too long for an index.
+    """
+
+    __tablename__ = 'nr_facts'
+    __table_args__ = _table_args(sa.UniqueConstraint('name', 'digest'))
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(300))
+    digest: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    value: orm.Mapped[str] = orm.mapped_column(sa.Text)
+
+
+class HostFact(Base):
+    """It goes with its host, so that a process which does not know this table
+    can delete hosts."""
+
+    __tablename__ = 'nr_host_facts'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_hosts.resource_id', ondelete='CASCADE'),
+        primary_key=True,
+    )
+    fact_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_facts.id'), primary_key=True, index=True
+    )
+
+
 class Property(Base, Timestamps):
     """The name of a property that operators give to resources."""
 
@@ -306,7 +349,8 @@ class Lease(Base, Timestamps):
     """by_default is set for a lease that a server got without asking for one;
     it does not count against limits. used_at is when the first server was let
     in. unused_at is when no server had been let in for too long, and the lease
-    was reported or ended for it."""
+    was reported or ended for it. latest_end is the latest end that it has had
+    since it began, if that was ever changed."""
 
     __tablename__ = 'nr_leases'
     __table_args__ = _table_args(
@@ -415,6 +459,9 @@ class Lease(Base, Timestamps):
     unused_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
+    latest_end: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
     reservations: orm.Mapped[list['Reservation']] = orm.relationship(
         lazy='raise', order_by='Reservation.position'
@@ -514,6 +561,8 @@ class Reservation(Base, Timestamps):
     open_to: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
     part_of: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
     part_name: orm.Mapped[str | None] = orm.mapped_column(sa.String(64))
+    missing_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
+    untold_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
 
 
 class Event(Base, Timestamps):
@@ -549,7 +598,8 @@ class Allocation(Base):
     """One resource given to a reservation for a window.
 
     Exclusive, or with amounts per resource class of what is shared. Kept
-    when released, as the history of the lease.
+    when released, as the history of the lease: it is not written again, and a
+    reservation that gets the resource once more has another one.
 
     given_at is set if it was given in place of another one that had failed,
     until the owner has taken note. replaced_at is set when another one was
@@ -563,7 +613,7 @@ class Allocation(Base):
 
     __tablename__ = 'nr_allocations'
     __table_args__ = _table_args(
-        sa.UniqueConstraint('reservation_id', 'resource_id'),
+        sa.UniqueConstraint('reservation_id', 'resource_id', 'start_date'),
         # Is this resource free in a window?
         sa.Index(
             'ix_nr_allocations_resource',
@@ -781,6 +831,39 @@ class Task(Base):
     )
 
 
+class Message(Base):
+    """A message that is to be sent; see objects.Message.
+
+    :ivar due_at: when a worker may send it; while one does, when its claim
+        expires.
+    :ivar attempt: counts the claims on it.
+    :ivar reason: why it could not be sent at the last attempt.
+    """
+
+    __tablename__ = 'nr_messages'
+    __table_args__ = _table_args(
+        # It covers the query for what is due, also where a destination that
+        # does not answer has many.
+        sa.Index(
+            'ix_nr_messages_due', 'due_at', 'id', 'attempt', 'destination'
+        ),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    reservation_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    action: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    destination: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    body: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    event_type: orm.Mapped[str] = orm.mapped_column(sa.String(32))
+    event_time: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    chosen: orm.Mapped[str | None] = orm.mapped_column(sa.String(64))
+    due_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    attempt: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
+
+
 class Counter(Base):
     """A number that writers change, for others to compare."""
 
@@ -902,13 +985,22 @@ class DeletedReservation(Base):
 
     It refers to no row, so that a scheduler which does not know this table can
     purge deleted leases.
+
+    :ivar deleted_at: of a lease that had not begun, and of which no more is
+        kept; None: it is kept as long as the deleted lease.
     """
 
     __tablename__ = 'nr_deleted_reservations'
-    __table_args__ = _table_args()
+    __table_args__ = _table_args(
+        # Which are to be forgotten?
+        sa.Index('ix_nr_deleted_reservations_deleted', 'deleted_at', 'id')
+    )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
     lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36), index=True)
+    deleted_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
 
 class Exists(Base):

@@ -24,7 +24,7 @@ from nova_reservations.objects import search
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 
-RESOURCES = 1000
+RESOURCES = 500
 """Resources that are looked at beyond those that are wanted."""
 
 ROWS = 5000
@@ -71,9 +71,14 @@ def held(
     start: datetime.datetime,
     terms: search.Search,
     limit: int = ROWS,
+    *,
+    amounts: bool = True,
 ) -> Known:
     """Return the holds of others on resources, at start or later, in the
-    order of their starts."""
+    order of their starts.
+
+    :param amounts: whether to read the amounts of what is shared
+    """
     conditions = [
         ALLOCATION.c.resource_id.in_(ids),
         ALLOCATION.c.released == sa.false(),
@@ -106,7 +111,8 @@ def held(
             ALLOCATION,
         )
     ).all()
-    units = _amounts(session, [row.id for row in rows if not row.exclusive])
+    shared = [row.id for row in rows if amounts and not row.exclusive]
+    units = _amounts(session, shared)
     return Known(
         [
             Held(

@@ -295,7 +295,7 @@ def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
     return tuple(
         limits.Held(
             row.reservation_id,
-            interval.Interval(row.start_date, row.end_date),
+            interval.of_use(row.start_date, row.end_date),
             _counts(row, seen),
             row.id,
         )

@@ -7,8 +7,10 @@ Decision 0031: doc/source/decisions/0031-promises-may-move
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 import dataclasses
 import datetime
+from typing import Any
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -16,6 +18,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
@@ -24,6 +27,11 @@ ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 RESOURCE = models.table(models.Resource)
+
+
+AT_ONCE = 500
+"""The most resources or reservations that a query names. Of more resources all
+are read."""
 
 
 class Held(NamedTuple):
@@ -80,12 +88,39 @@ def in_window(
     terms: search.Search,
 ) -> list[Held]:
     """Return the same without what surely does not block a window."""
+    conditions = _in_the_way(window, terms)
+    return _held(session, resource_ids, terms, *conditions)
+
+
+def are_more(
+    session: orm.Session,
+    than: int,
+    resource_ids: Collection[int],
+    window: interval.Interval | None,
+    terms: search.Search,
+) -> bool:
+    """Return whether in_window(), or held() without a window, would read more
+    than so many rows."""
+    conditions = _in_the_way(window, terms) if window else []
+    some = (
+        sa.select(ALLOCATION.c.resource_id)
+        .where(*_not_released(resource_ids), *conditions)
+        .limit(than + 1)
+        .subquery()
+    )
+    count = session.scalar(sa.select(sa.func.count()).select_from(some))
+    return int(count or 0) > than
+
+
+def _in_the_way(
+    window: interval.Interval, terms: search.Search
+) -> list[sa.ColumnElement[bool]]:
     conditions = [ALLOCATION.c.start_date < window.end + terms.cleaning]
     if window.start - terms.cleaning > terms.now:
         conditions.append(
             ALLOCATION.c.end_date > window.start - terms.cleaning
         )
-    return _held(session, resource_ids, terms, *conditions)
+    return conditions
 
 
 def _held(
@@ -102,7 +137,7 @@ def _held(
             ALLOCATION.c.end_date,
             ALLOCATION.c.exclusive,
             ALLOCATION.c.replaced_at.is_(None),
-        ).where(ALLOCATION.c.released == sa.false(), *conditions)
+        ).where(*_not_released(resource_ids), *conditions)
     )
     return [
         Held(
@@ -117,6 +152,17 @@ def _held(
     ]
 
 
+def _not_released(
+    resource_ids: Collection[int],
+) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = [
+        ALLOCATION.c.released == sa.false()
+    ]
+    if len(resource_ids) <= AT_ONCE:
+        conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
+    return conditions
+
+
 def until(end: datetime.datetime, terms: search.Search) -> datetime.datetime:
     """Return when others can have what is held until an end: after the time
     for cleaning, and later than now, because it is not released."""
@@ -126,41 +172,116 @@ def until(end: datetime.datetime, terms: search.Search) -> datetime.datetime:
 
 def movable(
     session: orm.Session,
+    reservation_ids: Iterable[str],
     now: datetime.datetime,
-    window: interval.Interval | None = None,
 ) -> list[Movable]:
-    """Return the reservations whose resources may be exchanged, as far as
-    their leases tell: these have not begun, and no worker holds them.
+    """Return those of the reservations whose resources may be exchanged, as
+    far as their leases tell: these have not begun, and no worker holds
+    them."""
+    found = []
+    for page in pages.of(reservation_ids, AT_ONCE):
+        rows = session.execute(
+            sa.select(
+                RESERVATION.c.id,
+                RESERVATION.c.lease_id,
+                RESERVATION.c.resource_type,
+                _params.label('params'),
+            )
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(RESERVATION.c.id.in_(page), *_may_move(now))
+        )
+        found += [Movable(*row) for row in rows]
+    return found
 
-    :param window: those of leases that start in it
+
+_params = sa.cast(RESERVATION.c.params, sa.Text)
+
+
+def _may_move(now: datetime.datetime) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions under which the lease lets its promises move."""
+    return [
+        LEASE.c.status == states.Lease.PENDING,
+        LEASE.c.start_date > now,
+        LEASE.c.claimed_by.is_(None),
+    ]
+
+
+def alike(
+    session: orm.Session,
+    window: interval.Interval,
+    terms: search.Search,
+    limit: int,
+) -> list[Movable]:
+    """Return a reservation of each kind whose resources may be exchanged in a
+    window, as far as their leases tell; the most frequent kinds first.
+
+    :param limit: the number of kinds: of resource types with params
     """
-    starting = (
-        [
-            LEASE.c.start_date >= window.start,
-            LEASE.c.start_date < window.end,
-        ]
-        if window
-        else []
-    )
     rows = session.execute(
         sa.select(
-            RESERVATION.c.id,
-            RESERVATION.c.lease_id,
+            sa.func.min(RESERVATION.c.id).label('id'),
+            sa.func.min(RESERVATION.c.lease_id).label('lease_id'),
             RESERVATION.c.resource_type,
-            sa.cast(RESERVATION.c.params, sa.Text).label('params'),
+            _params.label('params'),
         )
         .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
-            LEASE.c.status == states.Lease.PENDING,
-            LEASE.c.start_date > now,
-            LEASE.c.claimed_by.is_(None),
-            *starting,
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.exclusive == sa.true(),
+            *_in_the_way(window, terms),
+            *_may_move(terms.now),
         )
+        .group_by(RESERVATION.c.resource_type, _params)
+        .order_by(sa.func.count().desc(), sa.text('id'))
+        .limit(limit)
     )
     return [
         Movable(row.id, row.lease_id, row.resource_type, row.params)
         for row in rows
     ]
+
+
+def stays(held: Any, terms: search.Search) -> sa.ColumnElement[bool]:
+    """Return a condition under which an allocation surely stays where it is:
+    of those that stay, only these need no look at their leases.
+
+    :param held: an alias of the allocations
+    """
+    # A lease that has not begun has no resources yet.
+    surely = sa.or_(
+        held.exclusive == sa.false(),
+        held.replaced_at.is_not(None),
+        held.start_date <= terms.now,
+    )
+    if not terms.ignore:
+        return surely
+    own = sa.and_(
+        held.reservation_id.in_(terms.ignore),
+        held.exclusive == sa.true(),
+        held.replaced_at.is_(None),
+    )
+    return sa.and_(surely, sa.not_(own))
+
+
+def stays_unless(
+    held: Any, terms: search.Search, movable: Collection[Movable]
+) -> sa.ColumnElement[bool]:
+    """Return the condition that an allocation stays, or is of no such kind.
+
+    :param movable: one reservation of each kind that may move
+    """
+    kinds = {each.params for each in movable}
+    moves = sa.exists().where(
+        RESERVATION.c.id == held.reservation_id,
+        LEASE.c.id == RESERVATION.c.lease_id,
+        _params.in_(kinds),
+        *_may_move(terms.now),
+    )
+    conditions = [sa.not_(moves)]
+    if terms.ignore:
+        conditions.append(held.reservation_id.not_in(terms.ignore))
+    return sa.or_(stays(held, terms), sa.and_(*conditions))
 
 
 def move(

@@ -101,6 +101,15 @@ def _property_ids(
     return known
 
 
+def private(session: orm.Session) -> set[str]:
+    """Return the names of all private properties."""
+    return {
+        *session.scalars(
+            sa.select(PROPERTY.c.name).where(PROPERTY.c.private == sa.true())
+        )
+    }
+
+
 def find(
     session: orm.Session,
     include_private: bool,

@@ -150,6 +150,29 @@ def remove_deleted(
     return len(ids)
 
 
+def remove_promises(
+    session: orm.Session, before: datetime.datetime, limit: int
+) -> int:
+    """Forget the reservations of leases that were deleted before a time, and
+    had not begun; return how many.
+
+    :param limit: how many at most
+    """
+    ids = session.scalars(
+        sa.select(DELETED_RESERVATION.c.id)
+        .where(DELETED_RESERVATION.c.deleted_at < before)
+        .order_by(DELETED_RESERVATION.c.deleted_at, DELETED_RESERVATION.c.id)
+        .limit(limit)
+    ).all()
+    for page in pages.of(ids):
+        session.execute(
+            sa.delete(DELETED_RESERVATION).where(
+                DELETED_RESERVATION.c.id.in_(page)
+            )
+        )
+    return len(ids)
+
+
 def remove_records(
     session: orm.Session, before: datetime.datetime, limit: int
 ) -> int:

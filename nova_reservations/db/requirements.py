@@ -5,18 +5,23 @@ Text is compared character by character, whatever the collation of the
 database: MySQL's own comparison takes "A" for "a", and "a " for "a".
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
 from nova_reservations import objects
+from nova_reservations.db import judgements
 from nova_reservations.db import models
 from nova_reservations.objects import requirements
 
 _Facts = Mapping[str, Any]
+_Passing = Mapping[requirements.Judged, Collection[int]]
+_NOTHING: _Passing = {}
 
 _OF_HOSTS: _Facts = {
     'id': models.Resource.id,
@@ -77,6 +82,7 @@ def _postgresql_position(element: _position, compiler: Any, **kw: Any) -> str:
 
 
 def meeting(
+    session: orm.Session,
     query: sa.Select[Any],
     resource_type: str,
     expression: requirements.Expression | None,
@@ -85,6 +91,7 @@ def meeting(
     requirements.
 
     :param query: of models.Resource
+    :raises: InvalidInput for what Nova would have to judge too often
     """
     if expression is None:
         return query
@@ -92,28 +99,43 @@ def meeting(
         return query.where(clause(expression, _OF_OTHERS))
     return query.join(
         models.Host, models.Host.resource_id == models.Resource.id
-    ).where(clause(expression))
+    ).where(
+        clause(expression, passing=judgements.passing(session, expression))
+    )
 
 
 def clause(
-    expression: requirements.Expression, facts: _Facts = _OF_HOSTS
+    expression: requirements.Expression,
+    facts: _Facts = _OF_HOSTS,
+    passing: _Passing = _NOTHING,
 ) -> sa.ColumnElement[bool]:
     """Return the condition on a join of nr_resources and nr_hosts.
+
+    :param passing: of all that Nova judges in the expression
 
     It is never NULL, so that it may be negated.
     """
     match expression:
         case requirements.AllOf(parts):
-            return sa.and_(sa.true(), *(clause(part, facts) for part in parts))
+            return sa.and_(
+                sa.true(), *(clause(part, facts, passing) for part in parts)
+            )
         case requirements.AnyOf(parts):
-            return sa.or_(sa.false(), *(clause(part, facts) for part in parts))
+            return sa.or_(
+                sa.false(), *(clause(part, facts, passing) for part in parts)
+            )
         case requirements.Not(part):
-            return sa.not_(clause(part, facts))
+            return sa.not_(clause(part, facts, passing))
         case requirements.Trait(name, required):
             has = _exists(models.HostTrait, models.HostTrait.trait == name)
             return has if required else sa.not_(has)
         case requirements.Comparison():
             return _comparison(expression, facts)
+        case requirements.Judged():
+            return _exists(
+                models.HostFact,
+                models.HostFact.fact_id.in_(passing[expression]),
+            )
 
 
 def _comparison(

@@ -252,14 +252,7 @@ def withdraw(session: orm.Session, resource_id: int) -> int:
         .where(RESOURCE.c.id == resource_id)
         .values(generation=RESOURCE.c.generation + 1, reservable=False)
     )
-    held = session.scalar(
-        sa.select(sa.func.count())
-        .select_from(ALLOCATION)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
-    )
+    held = allocations.of_resource(session, resource_id)
     if held:
         return held
     allocations.forget(session, ALLOCATION.c.resource_id == resource_id)

@@ -31,11 +31,17 @@ LETS_IN = states.OPEN | {states.Lease.CREATING}
 """The states of leases of which the record of servers may go on."""
 
 
+_TRIES = 10
+"""The most rows before the last one among which the flavor is looked for that
+a server had before a resize."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stay:
     """A server that is in a reservation, by the record.
 
     :ivar id: of its row.
+    :ivar flavor: the name of the flavor with which it was let in.
     :ivar carries: whether it carries its own lease.
     """
 
@@ -43,6 +49,7 @@ class Stay:
     server_uuid: str
     reservation_id: str
     started_at: datetime.datetime
+    flavor: str
     carries: bool
 
 
@@ -193,6 +200,58 @@ def move_out(
     _end(session, {stay.id: stay.started_at for stay in stays}, now)
 
 
+def come_back(
+    session: orm.Session,
+    stay: Stay,
+    flavor: str,
+    host: str,
+    now: datetime.datetime,
+) -> bool:
+    """Record that a server is where it was before this stay, with the flavor
+    that it had there; return False if it was not there.
+
+    That is so if a resize, which was let in, is reverted.
+
+    :raises: Conflict if the same server is let in at the same time
+    """
+    former = _before(session, stay, flavor)
+    if former is None:
+        return False
+    there = places(session, [former.reservation_id])
+    if host not in there.get(former.reservation_id, ()):
+        return False
+    move_out(session, [stay], now)
+    size = records.Size(
+        former.flavor, former.vcpus, former.memory_mb, former.disk_gb
+    )
+    admit(session, stay.server_uuid, former.reservation_id, size, now)
+    return True
+
+
+def _before(
+    session: orm.Session, stay: Stay, flavor: str
+) -> sa.Row[Any] | None:
+    """Return the last stay with the flavor from which the server has come to
+    this one, without having been elsewhere. If nova-scheduler tries several
+    hosts, each try is a stay."""
+    until = stay.started_at
+    for row in session.execute(
+        sa.select(USAGE)
+        .where(
+            USAGE.c.server_uuid == stay.server_uuid,
+            USAGE.c.ended_at <= stay.started_at,
+        )
+        .order_by(USAGE.c.ended_at.desc(), USAGE.c.id.desc())
+        .limit(_TRIES)
+    ):
+        if row.ended_at != until:
+            break
+        if row.flavor == flavor:
+            return row
+        until = row.started_at
+    return None
+
+
 def places(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, set[str]]:
@@ -248,6 +307,7 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
             USAGE.c.server_uuid,
             USAGE.c.reservation_id,
             USAGE.c.started_at,
+            USAGE.c.flavor,
         )
         .where(USAGE.c.ended_at.is_(None), USAGE.c.server_uuid > after)
         .order_by(USAGE.c.server_uuid)
@@ -266,6 +326,7 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
             row.server_uuid,
             row.reservation_id,
             row.started_at,
+            row.flavor,
             row.server_uuid in carriers,
         )
         for row in rows

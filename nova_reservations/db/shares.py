@@ -26,6 +26,7 @@ from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
+from nova_reservations.objects import states
 from nova_reservations.objects import stock
 
 RESOURCE = models.table(models.Resource)
@@ -50,13 +51,13 @@ def pages(
     What the reservation has already is in the first one.
     """
     look = _Look(session, wanted, terms)
-    query = _meeting(look.share, look.rows())
+    query = _meeting(session, look.share, look.rows())
     if wanted.among is not None:
         query = query.where(models.Resource.id.in_(wanted.among))
     kept = []
     if wanted.held:
         kept = look.at(
-            _fitting(look.share, look.rows(), wanted.recheck),
+            _fitting(session, look.share, look.rows(), wanted.recheck),
             list(wanted.held),
         )
     if terms.best_fit:
@@ -73,7 +74,18 @@ def matching(session: orm.Session, share: demand.Share) -> int:
     """Count the resources that could have a slot if they were empty; reads the
     whole cloud."""
     count = sa.select(sa.func.count()).select_from(models.Resource)
-    return session.scalar(_meeting(share, count)) or 0
+    return session.scalar(_meeting(session, share, count)) or 0
+
+
+def down(session: orm.Session, share: demand.Share) -> int:
+    """Count the resources that could have a slot if they were empty and not
+    down; reads the whole cloud."""
+    count = sa.select(sa.func.count()).select_from(models.Resource)
+    query = _large(share, count).where(
+        models.Resource.role == states.Role.POOL,
+        models.Resource.down_since.is_not(None),
+    )
+    return session.scalar(_required(session, share, query)) or 0
 
 
 def could_have(
@@ -87,11 +99,11 @@ def could_have(
     assert not wanted.demand.exclusive
     query = sa.select(models.Resource.id)
     found = session.scalars(
-        _meeting(wanted.demand, query)
+        _meeting(session, wanted.demand, query)
         .order_by(models.Resource.spread, models.Resource.id)
         .limit(limit)
     ).all()
-    kept = _fitting(wanted.demand, query, wanted.recheck).where(
+    kept = _fitting(session, wanted.demand, query, wanted.recheck).where(
         models.Resource.id.in_(wanted.held)
     )
     known = session.scalars(kept) if wanted.held else ()
@@ -231,9 +243,10 @@ class _Look:
         ):
             if row.id not in units:
                 end = row.end_date
-                if end <= self._window.start:
+                if end <= max(self._window.start, row.start_date):
                     # It is past its end but not released, nobody knows for how
-                    # long.
+                    # long. If it was replaced in the second in which it began,
+                    # its end is its start.
                     end = self._window.end
                 units[row.id] = {}
                 found[row.resource_id].append(
@@ -261,27 +274,38 @@ class _Look:
             yield held.reservation_id.not_in(self._terms.ignore)
 
 
-def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
-    return _fitting(share, query).where(holds.free(holds.Use.PROMISE))
+def _meeting(
+    session: orm.Session, share: demand.Share, query: sa.Select[Any]
+) -> sa.Select[Any]:
+    return _fitting(session, share, query).where(holds.free(holds.Use.PROMISE))
 
 
 def _fitting(
-    share: demand.Share, query: sa.Select[Any], requirements: bool = True
+    session: orm.Session,
+    share: demand.Share,
+    query: sa.Select[Any],
+    requirements: bool = True,
 ) -> sa.Select[Any]:
     """Like _meeting, but including resources that only their present holder
     may keep."""
-    query = query.where(
-        models.Resource.resource_type == share.resource_type,
-        holds.free(holds.Use.KEEP),
-    )
+    query = _large(share, query).where(holds.free(holds.Use.KEEP))
+    return _required(session, share, query) if requirements else query
+
+
+def _large(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
+    query = query.where(models.Resource.resource_type == share.resource_type)
     for name, amount in sorted(share.amounts.items()):
         # Resources that are too small are not even read.
         query = query.where(
             inventories.is_large(share.resource_type, name, amount)
         )
-    if not requirements:
-        return query
-    return sql.meeting(query, share.resource_type, share.requirements)
+    return query
+
+
+def _required(
+    session: orm.Session, share: demand.Share, query: sa.Select[Any]
+) -> sa.Select[Any]:
+    return sql.meeting(session, query, share.resource_type, share.requirements)
 
 
 def _pages(

@@ -5,7 +5,9 @@ reservation; and the open reservations of projects.
 Every function joins the caller's transaction.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
+import dataclasses
 import datetime
 
 import sqlalchemy as sa
@@ -59,19 +61,35 @@ def record(
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recorded:
+    """UUIDs of the servers that were created in a reservation.
+
+    :ivar chosen: those of them that came without naming it.
+    """
+
+    servers: frozenset[str]
+    chosen: frozenset[str]
+
+
 def of(
     session: orm.Session, reservation_ids: Collection[str]
-) -> dict[str, frozenset[str]]:
-    """Return reservation id -> the UUIDs of its servers, of reservations that
-    have had any."""
-    found: dict[str, set[str]] = {}
+) -> dict[str, Recorded]:
+    """Return reservation id -> its servers, of all these reservations."""
+    servers: dict[str, set[str]] = defaultdict(set)
+    chosen: dict[str, set[str]] = defaultdict(set)
     for row in session.execute(
-        sa.select(SERVER.c.reservation_id, SERVER.c.server_uuid).where(
-            SERVER.c.reservation_id.in_(reservation_ids)
-        )
+        sa.select(
+            SERVER.c.reservation_id, SERVER.c.server_uuid, SERVER.c.chosen
+        ).where(SERVER.c.reservation_id.in_(reservation_ids))
     ):
-        found.setdefault(row.reservation_id, set()).add(row.server_uuid)
-    return {key: frozenset(value) for key, value in found.items()}
+        servers[row.reservation_id].add(row.server_uuid)
+        if row.chosen:
+            chosen[row.reservation_id].add(row.server_uuid)
+    return {
+        key: Recorded(frozenset(servers[key]), frozenset(chosen[key]))
+        for key in reservation_ids
+    }
 
 
 def chosen(session: orm.Session, reservation_id: str) -> frozenset[str]:

@@ -91,6 +91,20 @@ def take(
     return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
 
 
+def is_held(session: orm.Session, name: str, attempt: int) -> bool:
+    """Return whether no other worker has taken the task since."""
+    return (
+        session.scalar(
+            sa.select(TASK.c.attempt).where(
+                TASK.c.name == name,
+                TASK.c.attempt == attempt,
+                TASK.c.claimed_until.is_not(None),
+            )
+        )
+        is not None
+    )
+
+
 def renew(
     session: orm.Session, name: str, attempt: int, until: datetime.datetime
 ) -> bool:

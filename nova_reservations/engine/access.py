@@ -22,6 +22,7 @@ from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
+from nova_reservations.objects import states
 from nova_reservations.objects import usage
 from nova_reservations.plugins.resource_types import base
 
@@ -85,12 +86,7 @@ class Access:
             self._check_is_no_lease(reservation_id, project_id)
             raise exception.NotFound(kind='Reservation', id=reservation_id)
         if not access.lets_in:
-            raise exception.InvalidState(
-                kind='Lease',
-                id=access.lease_id,
-                status=access.status,
-                reason='servers can land in it only while it is ACTIVE',
-            )
+            raise _closed(access)
         if not access.hosts and not access.unusable:
             raise exception.InvalidInput(
                 f'Reservation {reservation_id} is of {access.resource_type}, '
@@ -107,6 +103,24 @@ class Access:
                 'or are not free yet'
             )
         return access
+
+    def check_flavor(self, flavor_id: str | None, project_id: str) -> None:
+        """Refuse the flavor of a reservation of the project that has not
+        started. All else about flavors is decided by Nova, or in scheduling.
+
+        :raises: InvalidState
+        """
+        if not objects.is_id(flavor_id):
+            return
+        access = self.find(flavor_id)
+        if (
+            access is not None
+            and access.in_slots
+            and access.is_for(project_id)
+            and access.status in states.COMING
+            and not access.lets_in
+        ):
+            raise _closed(access)
 
     def _check_is_no_lease(self, given: str, project_id: str) -> None:
         """Refuse with a hint if the given id is that of a lease.
@@ -265,3 +279,12 @@ class Access:
                 server_usage.forget(session, server_uuids)
 
         transactions.retry(forget)
+
+
+def _closed(access: objects.Access) -> exception.InvalidState:
+    return exception.InvalidState(
+        kind='Lease',
+        id=access.lease_id,
+        status=access.status,
+        reason='servers can land in it only while it is ACTIVE',
+    )

@@ -22,8 +22,10 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import resources
-from nova_reservations.db import shares
+from nova_reservations.db import windows
+from nova_reservations.engine import budgets
 from nova_reservations.engine import queue
+from nova_reservations.engine import refusal_texts
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -56,7 +58,7 @@ class Terms:
     recheck: Collection[str] = ()
     best_fit: bool = True
     among: Mapping[str, Collection[int]] | None = None
-    replan: replanning.Replan = replanning.Replan.NO
+    replan: replanning.Replan = replanning.NO
     beside: search.Beside = search.NOTHING_BESIDE
 
 
@@ -101,6 +103,15 @@ def find_offers(
     return offers.Ask(wanted, found)
 
 
+def _is_short(ask: offers.Ask) -> bool:
+    """Return whether the reservation would find no room without its siblings,
+    too."""
+    if offers.enough(ask.wanted, ask.offers):
+        return False
+    alone = plan.assign([ask], ask.wanted.reservation_id)
+    return isinstance(alone, offers.Shortage)
+
+
 class Allocations:
     def __init__(
         self, types: resource_types.Types, options: settings.Settings
@@ -120,6 +131,7 @@ class Allocations:
         promises of others have left for the lease.
 
         :raises: Conflict, NotEnoughResources, InvalidInput
+        :raises: Crowded if room is to be searched outside of the transaction
         """
         terms = terms or Terms()
         planned = self.plan(session, lease, now, terms)
@@ -132,7 +144,7 @@ class Allocations:
         allocations.advance(session, planned.generations)
         if planned.moved is not None:
             replanning.write(session, planned.moved, now, self.options)
-        self.write(session, planned, terms.held)
+        self.write(session, planned, terms.held, now)
         return planned.moved.left if planned.moved else ()
 
     def plan(
@@ -152,7 +164,7 @@ class Allocations:
 
         :param explain: whether to find out the reason of a refusal, which
             costs more than the refusal itself.
-        :raises: Conflict, NotEnoughResources, InvalidInput
+        :raises: Conflict, NotEnoughResources, InvalidInput, Crowded
         """
         if not resource_types.planned(self.types, lease):
             return None
@@ -164,7 +176,9 @@ class Allocations:
             for other in first
             for demand in resource_types.asks(self.types, other)
         ]
-        replan = replanning.Replan.NO if first else terms.replan
+        if first:
+            replan = dataclasses.replace(terms.replan, is_allowed=False)
+            terms = dataclasses.replace(terms, replan=replan)
         try:
             return self._plan(
                 session,
@@ -178,7 +192,7 @@ class Allocations:
                     ignore=[item.id for item in lease.reservations],
                     beside=terms.beside,
                 ),
-                replan,
+                terms,
                 explain,
             )
         except exception.NotEnoughResources as refusal:
@@ -246,7 +260,14 @@ class Allocations:
 
     def check_keys(self, session: api.Session, demand: demands.Ask) -> None:
         """:raises: InvalidInput for a property that no resource has"""
-        unknown = candidates.unknown_keys(session, demand)
+        kind = resource_types.leasing(self.types, demand.resource_type)
+        given = () if kind is None else kind.given_properties
+        # Each resource has those that are given, even if there is none now.
+        unknown = [
+            name
+            for name in candidates.unknown_keys(session, demand)
+            if name not in given
+        ]
         if unknown:
             one, many = resource_types.nouns(self.types, demand.resource_type)
             listed = 'os-hosts' if one == 'host' else many
@@ -260,45 +281,74 @@ class Allocations:
         session: api.Session,
         lease: objects.Lease,
         wanted: Sequence[search.Wanted],
-        terms: search.Search,
-        replan: replanning.Replan,
+        bounds: search.Search,
+        terms: Terms,
         explain: bool,
     ) -> Planned:
         """:raises: NotEnoughResources, InvalidInput, Crowded"""
-        asks = [find_offers(session, item, terms) for item in wanted]
-        found = plan.assign(asks, seed(lease), terms.best_fit)
+        replan = terms.replan
+        if replan.is_allowed and isinstance(replan.room, replanning.Searched):
+            moved = replan.room.of(wanted)
+            assert moved is not None
+            return _as_planned(wanted, moved)
+        asks = []
+        for item in wanted:
+            if replan.budget is not None:
+                replan.budget.check()
+            asks.append(find_offers(session, item, bounds))
+            if _is_short(asks[-1]):
+                # The others would cost as much, and change nothing.
+                break
+        found = plan.assign(asks, seed(lease), bounds.best_fit)
         if isinstance(found, plan.Plan):
             if lease.keeps_its_cell:
-                found = _in_one_cell(session, lease, asks, found, terms)
+                found = _in_one_cell(session, lease, asks, found, bounds)
             return Planned(wanted, found.slots, found.generations)
-        if not lease.keeps_its_cell:
-            moved = self.make_room(session, lease, wanted, terms, replan)
-            if moved is not None:
-                return _as_planned(wanted, moved)
+        short = found.reservation_id
+
+        def look(session: api.Session) -> replanning.Searched:
+            """:raises: NotEnoughResources"""
+            moved = None
+            if replan.is_allowed and not lease.keeps_its_cell:
+                moved = self.find_room(session, wanted, bounds, replan.budget)
+            if moved is None:
+                raise self._refusal(
+                    session, lease, asks, short, bounds, explain
+                )
+            return replanning.Searched(wanted, moved)
+
+        if replan.is_allowed and not replan.here:
+            raise exception.Crowded(look, id=lease.id)
+        moved = look(session).found
+        assert moved is not None
+        return _as_planned(wanted, moved)
+
+    def _refusal(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        asks: Sequence[offers.Ask],
+        short: str,
+        terms: search.Search,
+        explain: bool,
+    ) -> exception.NotEnoughResources:
+        """:param short: the id of the reservation that lacks resources"""
         if not explain:
-            raise resource_types.shortage(
+            return resource_types.shortage(
                 self.types,
-                [item.demand for item in wanted],
+                [ask.wanted.demand for ask in asks],
                 'not enough are free',
             )
-        refused = next(
-            ask
-            for ask in asks
-            if ask.wanted.reservation_id == found.reservation_id
+        [refused] = (ask for ask in asks if ask.wanted.reservation_id == short)
+        nouns = resource_types.nouns(
+            self.types, refused.wanted.demand.resource_type
         )
-        demand = refused.wanted.demand
-        nouns = resource_types.nouns(self.types, demand.resource_type)
-        if demand.exclusive:
-            reason = _whole_refusal(
-                session, refused.wanted, asks, terms, nouns
-            )
-        else:
-            reason = _share_refusal(session, refused, len(asks) - 1, nouns)
+        reason = refusal_texts.reason(session, refused, asks, terms, nouns)
         LOG.info(
             'Lease %(id)s is refused: %(reason)s',
             {'id': lease.id, 'reason': reason},
         )
-        raise exception.NotEnoughResources(reason=reason, what=nouns[1])
+        return exception.NotEnoughResources(reason=reason, what=nouns[1])
 
     def make_room(
         self,
@@ -311,30 +361,65 @@ class Allocations:
         """Return what reservations can have if promises of others move; None
         if no such plan is found, or promises may not move.
 
-        :raises: Crowded if another attempt, which may move promises, might
-            find room
+        :raises: Conflict
+        :raises: Crowded if room is to be searched outside of the transaction
         """
-        limit = self.options.replan_limit
-        types = {item.demand.resource_type for item in wanted}
-        if (
-            replan is replanning.Replan.NO
-            or not limit
-            or len(types) > 1
-            or not all(item.demand.exclusive for item in wanted)
-        ):
+        if not replan.is_allowed or not self._may_move(wanted):
             return None
-        promises = replanning.Promises(session, self.types, types.pop(), terms)
-        if replan is replanning.Replan.YES:
-            return promises.find(wanted, limit)
-        if promises.is_hopeless(wanted):
+        if isinstance(replan.room, replanning.Searched):
+            return replan.room.of(wanted)
+        if replan.here:
+            return self.find_room(session, wanted, terms)
+
+        def look(session: api.Session) -> replanning.Searched:
+            return replanning.Searched(
+                wanted, self.find_room(session, wanted, terms)
+            )
+
+        raise exception.Crowded(look, id=lease.id)
+
+    def find_room(
+        self,
+        session: api.Session,
+        wanted: Sequence[search.Wanted],
+        terms: search.Search,
+        budget: budgets.Budget | None = None,
+    ) -> replanning.Found | None:
+        """Return what reservations can have if promises of others move; None
+        if no such plan is found. Nothing is written."""
+        if not self._may_move(wanted):
             return None
-        raise exception.Crowded(id=lease.id)
+        limits = replanning.Limits(
+            self.options.replan_limit, budget or budgets.Budget()
+        )
+        return replanning.find(session, self.types, wanted, terms, limits)
+
+    def might_move(
+        self,
+        session: api.Session,
+        wanted: Sequence[search.Wanted],
+        terms: search.Search,
+    ) -> bool:
+        """Return whether there might be room if promises of others move: it is
+        not hopeless."""
+        return self._may_move(wanted) and not replanning.is_hopeless(
+            session, self.types, wanted, terms
+        )
+
+    def _may_move(self, wanted: Sequence[search.Wanted]) -> bool:
+        """Return whether room for these may be made by moving promises."""
+        return (
+            self.options.replan_limit > 0
+            and len({item.demand.resource_type for item in wanted}) == 1
+            and all(item.demand.exclusive for item in wanted)
+        )
 
     def write(
         self,
         session: api.Session,
         planned: Planned,
         held: Mapping[str, Collection[int]],
+        now: datetime.datetime,
     ) -> None:
         """Write the plan; its generations must be advanced already.
 
@@ -342,21 +427,31 @@ class Allocations:
         """
         # Delete all before inserting any: one reservation may get a resource
         # that another one had.
-        for reservation_id, resource_ids in held.items():
-            allocations.delete(session, reservation_id, resource_ids)
+        stay = {
+            wanted.reservation_id
+            for wanted in planned.wanted
+            if wanted.keep_all
+        }
+        for reservation_id in held.keys() - stay:
+            allocations.delete(session, reservation_id, held[reservation_id])
         for wanted in planned.wanted:
             reservation_id = wanted.reservation_id
             slots = planned.slots[reservation_id]
+            amounts = wanted.demand.amounts
             if held:
-                # The reservation may have had it before, and had to leave it.
-                allocations.delete(session, reservation_id, slots)
-            allocations.insert(
-                session,
-                reservation_id,
-                slots,
-                wanted.demand.amounts,
-                wanted.window,
+                windows.give(
+                    session,
+                    reservation_id,
+                    slots,
+                    amounts,
+                    wanted.window,
+                    now,
+                )
+                continue
+            window = windows.from_now(
+                session, wanted.window, slots, now, whole=amounts is None
             )
+            allocations.insert(session, reservation_id, slots, amounts, window)
 
 
 def _as_planned(
@@ -400,84 +495,3 @@ def _in_one_cell(
         'of the lease, and servers are brought to their places only within '
         'a cell'
     )
-
-
-def _matching(count: int, nouns: tuple[str, str]) -> str:
-    one, many = nouns
-    return objects.plural(count, f'{one} matches', f'{many} match')
-
-
-def _whole_refusal(
-    session: api.Session,
-    wanted: search.Wanted,
-    asks: Iterable[offers.Ask],
-    terms: search.Search,
-    nouns: tuple[str, str],
-) -> str:
-    """Return why whole resources are refused; reads the whole cloud."""
-    shortage = candidates.shortage(session, wanted, terms)
-    others = [
-        ask.wanted.demand.least
-        for ask in asks
-        if ask.wanted.demand.exclusive and ask.wanted is not wanted
-    ]
-    matching = _matching(shortage.matching, nouns)
-    taken = objects.plural(shortage.taken, 'is taken', 'are taken')
-    reason = (
-        f'{matching}, {taken} in this window, {wanted.demand.least} wanted'
-    )
-    if others:
-        reason += f', and {sum(others)} by other reservations of the lease'
-    if terms.beside.taken:
-        count = len(terms.beside.taken)
-        reason += f', and {count} by other leases of the series'
-    if wanted.named:
-        reason += f', and {len(wanted.named)} by their names'
-    if wanted.keep_all and wanted.held:
-        reason += (
-            f', and an active lease keeps the {len(wanted.held)} that it has'
-        )
-    return reason
-
-
-def _share_refusal(
-    session: api.Session,
-    ask: offers.Ask,
-    siblings: int,
-    nouns: tuple[str, str],
-) -> str:
-    """Return why a share is refused; reads the whole cloud."""
-    share, must_keep = ask.wanted.demand, ask.wanted.must_keep
-    assert not share.exclusive
-    fit = [
-        min(share.slot.times_in(offer.left), share.slots)
-        for offer in ask.offers
-    ]
-    matching = _matching(shares.matching(session, share), nouns)
-    one, many, each = 'server', 'servers', ''
-    if share.resource_type != objects.HOST:
-        units = (f'{units} {name}' for name, units in share.amounts.items())
-        one, many, each = 'share', 'shares', f' of {" and ".join(units)}'
-    if share.affinity:
-        room = f'none of them has room for all {many}{each}'
-    elif share.affinity is False:
-        room = objects.plural(
-            sum(1 for slots in fit if slots),
-            f'has room for a {one}{each}',
-            f'have room for a {one}{each}',
-        )
-    else:
-        count = objects.plural(sum(fit), one, many)
-        room = f'there is room for {count}{each}'
-    reason = f'{matching}, {room} in this window, {share.slots} wanted'
-    if siblings:
-        reason += ', beside what other reservations of the lease take'
-    if must_keep:
-        slots = sum(must_keep.values())
-        kept = objects.plural(
-            slots,
-            'slot that it has where it is',
-            'slots that it has where they are',
-        )
-        reason += f', and an active lease keeps the {kept}'
-    return reason

@@ -17,7 +17,9 @@ from nova_reservations.db import capacity
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
+from nova_reservations.db import pages
 from nova_reservations.db import tasks
+from nova_reservations.db import windows
 from nova_reservations.engine import address_audit
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import segment_audit
@@ -25,6 +27,7 @@ from nova_reservations.engine import stack_audit
 from nova_reservations.engine import volume_audit
 from nova_reservations.engine.findings import Finding
 from nova_reservations.engine.findings import written
+from nova_reservations.engine.worker import bookings
 from nova_reservations.objects import states
 
 PATIENCE = datetime.timedelta(seconds=60)
@@ -33,9 +36,15 @@ workers."""
 
 
 class Audit:
-    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+    def __init__(
+        self,
+        database: api.Database,
+        cloud: ports.Cloud,
+        bookings: bookings.Bookings,
+    ) -> None:
         self.database = database
         self.cloud = cloud
+        self.bookings = bookings
         self.addresses = address_audit.AddressAudit(database, cloud)
         self.segments = segment_audit.SegmentAudit(database, cloud)
         self.volumes = volume_audit.VolumeAudit(database, cloud)
@@ -55,6 +64,7 @@ class Audit:
             *self.of_donors(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
+            *self.of_starts(now),
             *self.addresses.findings(now),
             *self.segments.findings(now),
             *self.volumes.findings(now),
@@ -118,33 +128,8 @@ class Audit:
         """
         with self.database.reader() as session:
             known = hosts.find(session, objects.HostQuery())
-        enrolled = [host.resource for host in known if host.reservable]
         marked = self.cloud.hosts.pool_generations()
-        pool = self.cloud.aggregates.find_pool()
-        in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
-        if pool is not None and pool.availability_zone:
-            yield Finding(
-                'Aggregate freepool has an availability zone, which its '
-                "hosts get by it. Nova can't unset it: delete the aggregate "
-                'and add each enrolled host again'
-            )
-        for host in enrolled:
-            if host.uuid not in marked:
-                yield Finding(
-                    f'Host {host.name} lacks the trait of the pool, so '
-                    'ordinary servers may land on it: add it again',
-                    self._call(self.cloud.aggregates.mark, host),
-                )
-            if (
-                pool is None
-                or host.name not in pool.hosts
-                or pool.uuid not in in_placement[host.name]
-            ):
-                yield Finding(
-                    f'Host {host.name} is not in the aggregate freepool, in '
-                    'Nova and in placement: add it again',
-                    self._call(self.cloud.aggregates.join_pool, host),
-                )
+        yield from self._of_enrolled(known, marked)
         for half in known:
             if (
                 half.role == states.Role.POOL
@@ -166,6 +151,59 @@ class Audit:
                 'if you do not want it'
             )
 
+    def _of_enrolled(
+        self, known: Collection[objects.Host], marked: Collection[str]
+    ) -> Iterator[Finding]:
+        """Yield what the hosts of the pool lack in Nova and placement.
+
+        :param marked: UUIDs of the providers that have the trait of the pool
+        :raises: CloudUnavailable
+        """
+        enrolled = [host.resource for host in known if host.reservable]
+        pool = self.cloud.aggregates.find_pool()
+        in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
+        outside = {
+            host.name
+            for host in enrolled
+            if pool is None
+            or host.name not in pool.hosts
+            or pool.uuid not in in_placement[host.name]
+        }
+        lost = self.cloud.hosts.unusable(
+            [
+                host
+                for host in enrolled
+                if host.uuid not in marked or host.name in outside
+            ]
+        )
+        if pool is not None and pool.availability_zone:
+            yield Finding(
+                'Aggregate freepool has an availability zone, which its '
+                "hosts get by it. Nova can't unset it: delete the aggregate "
+                'and add each enrolled host again'
+            )
+        for host in enrolled:
+            if host.name in lost:
+                # No repair: another machine may have this name, with servers
+                # of anybody.
+                yield Finding(
+                    f'Host {host.name} (host {host.id}) is lost: '
+                    f'{lost[host.name]}'
+                )
+                continue
+            if host.uuid not in marked:
+                yield Finding(
+                    f'Host {host.name} lacks the trait of the pool, so '
+                    'ordinary servers may land on it: add it again',
+                    self._call(self.cloud.aggregates.mark, host),
+                )
+            if host.name in outside:
+                yield Finding(
+                    f'Host {host.name} is not in the aggregate freepool, in '
+                    'Nova and in placement: add it again',
+                    self._call(self.cloud.aggregates.join_pool, host),
+                )
+
     def of_idle_hosts(self) -> Iterator[Finding]:
         """Yield servers on hosts that no lease has now.
 
@@ -174,10 +212,21 @@ class Audit:
         """
         with self.database.reader() as session:
             idle = audit.idle(session)
-        there = self.cloud.servers.servers_at(idle)
+        there = self.cloud.servers.servers_at(
+            [host.name for host in idle.values()]
+        )
         with self.database.reader() as session:
             # A lease may have begun before Nova was asked for servers.
-            idle &= audit.idle(session)
+            idle = {
+                name: idle[name]
+                for name in idle.keys() & audit.idle(session).keys()
+            }
+        used = {server.host for server in there.values()}
+        # On another machine of that name servers are where they should be.
+        lost = self.cloud.hosts.unusable(
+            [host for name, host in idle.items() if name in used]
+        )
+        idle = {name: idle[name] for name in idle.keys() - lost.keys()}
         for uuid, server in sorted(there.items()):
             if server.host in idle:
                 yield Finding(
@@ -294,6 +343,30 @@ class Audit:
                 'delete one of them, or give the host more'
             )
 
+    def of_starts(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what starts have made that was deleted or changed since.
+
+        :raises: CloudUnavailable
+        """
+        with self.database.reader() as session:
+            ids = audit.settled(session)
+        for page in pages.of(ids):
+            with self.database.reader() as session:
+                known = leases.get_all(session, page)
+            for kind, booking in self.bookings.looked_at(known, now):
+                if booking.reservation.status != states.Reservation.ACTIVE:
+                    continue
+                for what in kind.lacking(booking):
+                    yield Finding(
+                        f'Reservation {booking.reservation.id}: {what}',
+                        written(
+                            self.database,
+                            audit.regather,
+                            booking.lease.id,
+                            now,
+                        ),
+                    )
+
     def of_leftovers(self) -> Iterator[Finding]:
         """Yield leftovers in Nova that belong to no lease.
 
@@ -345,7 +418,7 @@ def _release(
 ) -> None:
     """Release the resources of a reservation."""
     held = allocations.holdings(session, [reservation_id])[reservation_id]
-    allocations.release(session, [reservation_id])
+    windows.release(session, [reservation_id], now)
     capacity.freed(session, now, [holding.resource.id for holding in held])
 
 

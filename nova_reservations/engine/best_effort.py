@@ -357,7 +357,7 @@ class BestEffort:
             )
             for uuid, reason in outcome.failed.items():
                 failed[host.name] = (
-                    f'server {uuid} stays on host {host.name}: {reason}'
+                    f'server {uuid} stays on host {host.name}: {reason.whole}'
                 )
         return failed
 

@@ -77,7 +77,7 @@ class Calendar:
             )
         taken = defaultdict[int, list[bars.Taken]](list)
         for row in found:
-            taken[row.resource_id].append(_taken(row, now))
+            taken[row.resource_id].append(_taken(row))
         return [
             Host(
                 number,
@@ -126,11 +126,9 @@ def _promised(row: rows.Promised) -> bars.Promised:
     return bars.Promised(row.start, row.end, row.hosts, own)
 
 
-def _taken(row: rows.Taken, now: datetime.datetime) -> bars.Taken:
-    # An allocation that is over but not released lasts until now.
-    end = row.end if row.released else max(row.end, now)
+def _taken(row: rows.Taken) -> bars.Taken:
     own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
-    return bars.Taken(row.start, end, row.exclusive, own)
+    return bars.Taken(row.start, row.end, row.exclusive, own)
 
 
 def _held(found: Collection[holds.Hold]) -> list[bars.Span]:

@@ -35,6 +35,7 @@ from nova_reservations.db import project_access
 from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import usage
+from nova_reservations.db import windows
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.objects import states
@@ -330,7 +331,7 @@ def _give_back(
     ids = [item.id for item in lease.reservations]
     due_leases.wake_successors(session, ids, now)
     healing.vacate(session, ids, now)
-    allocations.release(session, ids)
+    windows.release(session, ids, now)
     slot_servers.forget(session, ids)
     # Usage that had begun was ended before this; the rest never began.
     server_usage.undo(session, ids)

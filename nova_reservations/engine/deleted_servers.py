@@ -7,6 +7,7 @@ import datetime
 
 from oslo_log import log
 
+from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import due_leases
@@ -71,16 +72,41 @@ class DeletedServers:
             places = server_usage.places(
                 session, {stay.reservation_id for stay in settled}
             )
+        back = {
+            stay.id
+            for stay in settled
+            if seen[stay.server_uuid].flavor not in (None, stay.flavor)
+            and self._has_come_back(stay, seen[stay.server_uuid], now)
+        }
         elsewhere = [
             stay
             for stay in settled
-            if seen[stay.server_uuid].host
+            if stay.id not in back
+            and seen[stay.server_uuid].host
             not in places.get(stay.reservation_id, ())
         ]
         if gone or elsewhere:
             with self.database.writer() as session:
                 server_usage.leave(session, gone, now)
                 server_usage.move_out(session, elsewhere, now)
+
+    def _has_come_back(
+        self,
+        stay: server_usage.Stay,
+        server: ports.Server,
+        now: datetime.datetime,
+    ) -> bool:
+        """Return whether the server's last resize was reverted, after having
+        recorded that."""
+        assert server.flavor is not None
+        try:
+            with self.database.writer() as session:
+                return server_usage.come_back(
+                    session, stay, server.flavor, server.host, now
+                )
+        except exception.Conflict:
+            # It was let in again meanwhile.
+            return False
 
     def _look_at_carriers(self, now: datetime.datetime) -> None:
         after = ''

@@ -84,10 +84,19 @@ class DrainableHosts:
             }
             if new:
                 new -= hosts.pool(session)
+        unmirrored = [
+            drainable.resource
+            for drainable in known
+            if drainable.resource.uuid not in members.generations
+        ]
+        # Another machine may have the name: it is learnt at the next look.
+        gone = (
+            self.cloud.hosts.without_provider(unmirrored) if unmirrored else ()
+        )
         for drainable in known:
-            if (
+            if drainable.fenced_for is None and (
                 drainable.resource.name not in members.hosts
-                and drainable.fenced_for is None
+                or drainable.resource.name in gone
             ):
                 self._forget(drainable)
         for name in sorted(new):

@@ -121,7 +121,7 @@ class Enforcement:
                     allocations.Terms(
                         held=terms.held,
                         recheck=terms.recheck,
-                        replan=replanning.Replan.YES,
+                        replan=replanning.HERE,
                     ),
                     explain=False,
                 )

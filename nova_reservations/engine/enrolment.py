@@ -2,6 +2,9 @@
 """Enrolment of hosts: closing them to servers without a lease, and opening
 them again.
 
+A machine that has the name of an enrolled one, whose provider is gone, takes
+its place, with the leases that have it: see ``lost_hosts.py``.
+
 Where nova-conductors are not guarded, an enrolment waits for servers that Nova
 was building or moving when the host was closed: see ``db/closings.py``.
 """
@@ -22,6 +25,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
+from nova_reservations.db import conditions
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
@@ -70,15 +74,17 @@ class Enrolment:
         facts = self.cloud.hosts.facts([resource])
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
+        former = self._replaceable(facts[0])
         host, closing = transactions.retry(
-            lambda _: self._register(facts[0], properties, now)
+            lambda _: self._register(facts[0], former, properties, now)
         )
         self.cloud.aggregates.ensure_pool()
         self.cloud.aggregates.mark(resource)
         if closing.listed_at is not None:
             return self._complete(host, closing, now)
         closing = self._list(host, closing, now)
-        if not closing.servers:
+        # Where leases have it, it is closed to others, and waited for.
+        if not closing.servers and not self._is_held(host):
             occupancy = self.cloud.servers.occupancy([resource])[resource.name]
             if not occupancy.empty:
                 self._withdraw(host, closing)
@@ -152,6 +158,8 @@ class Enrolment:
             done = closings.end(session, closing)
             if done:
                 hosts.set_reservable(session, host.id, True, now)
+                if host.lost is not None:
+                    _find_again(session, host, now)
                 # The host may have failed, and a lease may need a new host.
                 tasks.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
@@ -232,9 +240,35 @@ class Enrolment:
             raise exception.AmbiguousHost(name=name, count=len(found))
         return found[0]
 
+    def _replaceable(self, facts: objects.HostFacts) -> objects.Host | None:
+        """Return the host whose name a machine has, if there is another one;
+        the machine takes its place.
+
+        :raises: HostInUse if placement still has that other one
+        """
+        with self.database.reader() as session:
+            former = hosts.by_name(session, facts.service_host)
+        if former is None or former.facts.uuid == facts.uuid:
+            return None
+        if not self.cloud.hosts.without_provider([former.resource]):
+            raise exception.HostInUse(
+                host=facts.service_host,
+                reason=f'host {former.id} has this name, and placement still '
+                f'has its provider {former.facts.uuid}. If its machine is '
+                'gone for ever, delete the provider ("openstack resource '
+                f'provider delete {former.facts.uuid}"), and add the host '
+                f'again; or remove host {former.id} first',
+            )
+        return former
+
+    def _is_held(self, host: objects.Host) -> bool:
+        with self.database.reader() as session:
+            return bool(allocations.of_resource(session, host.id))
+
     def _register(
         self,
         facts: objects.HostFacts,
+        former: objects.Host | None,
         properties: Mapping[str, str],
         now: datetime.datetime,
     ) -> tuple[objects.Host, closings.Closing]:
@@ -242,6 +276,8 @@ class Enrolment:
         left half-way."""
         with self.database.writer() as session:
             known = hosts.by_uuid(session, facts.uuid)
+            if known is None and former is not None:
+                known = _replaced(session, facts, former, now)
             if known is None:
                 host_id = hosts.insert(session, facts, properties, now)
                 closing = closings.begin(session, host_id, _attempt())
@@ -354,17 +390,9 @@ class Enrolment:
             # First, because this locks the row: later bookings are refused,
             # and earlier ones are seen by the query below.
             hosts.set_reservable(session, host.id, False, now)
-            held = [
-                allocation
-                for allocation in allocations.find(
-                    session, objects.HOST, resource_ids=[host.id]
-                )
-                if not allocation.released
-            ]
+            held = allocations.of_resource(session, host.id)
             if held:
-                holders = objects.plural(
-                    len(held), 'reservation', 'reservations'
-                )
+                holders = objects.plural(held, 'reservation', 'reservations')
                 raise exception.HostInUse(
                     host=host.facts.service_host,
                     reason=f'it is allocated to {holders}; '
@@ -402,6 +430,41 @@ class Enrolment:
         """:raises: NotFound"""
         with self.database.reader() as session:
             return hosts.get(session, host_id)
+
+
+def _replaced(
+    session: api.Session,
+    facts: objects.HostFacts,
+    former: objects.Host,
+    now: datetime.datetime,
+) -> objects.Host | None:
+    """Have a machine take the place of the one that had its name; return the
+    host, None if it was removed meanwhile."""
+    if former.fenced_for is not None:
+        return former
+    if not hosts.replace(session, former.resource, facts, now):
+        return None
+    closings.delete(session, former.id)
+    LOG.warning(
+        'Another machine takes the place of host %(name)s (host %(id)d): '
+        'provider %(new)s in place of %(old)s',
+        {
+            'name': facts.service_host,
+            'id': former.id,
+            'new': facts.uuid,
+            'old': former.facts.uuid,
+        },
+    )
+    return hosts.get(session, former.id)
+
+
+def _find_again(
+    session: api.Session, host: objects.Host, now: datetime.datetime
+) -> None:
+    """Let leases use a host that was lost."""
+    conditions.set_condition(session, host.id, objects.Condition(), now)
+    healing.mark_unprepared(session, [host.id], now)
+    tasks.hurry(session, healing.HEAL, now)
 
 
 def _attempt() -> str:

@@ -26,18 +26,18 @@ from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import project_access
 from nova_reservations.db import slot_servers
-from nova_reservations.db import usage
 from nova_reservations.engine import allocations as plans
+from nova_reservations.engine import degraded
 from nova_reservations.engine import emptying
 from nova_reservations.engine import notifications
 from nova_reservations.engine import repair
 from nova_reservations.engine import replanning
 from nova_reservations.engine import settings
-from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Healing:
         return [
             lease_id
             for lease_id in ids_in_order
-            if self._heal_lease(lease_id, now)
+            if self.heal_lease(lease_id, now)
         ]
 
     def _unfit(
@@ -120,9 +120,9 @@ class Healing:
 
         :raises: Contended
         """
-        return self._heal_lease(lease_id, now, drained=[resource_id])
+        return self.heal_lease(lease_id, now, drained=[resource_id])
 
-    def _heal_lease(
+    def heal_lease(
         self,
         lease_id: str,
         now: datetime.datetime,
@@ -135,10 +135,11 @@ class Healing:
             used; it may exchange them for the resources that it had before
         :param drained: ids of working resources that the lease is to leave
         """
-        healed = transactions.retry(
+        healed = transactions.book(
+            self.database,
             lambda attempt: self._attempt(
                 lease_id, now, attempt, unused or {}, drained
-            )
+            ),
         )
         if healed is None:
             return False
@@ -153,8 +154,9 @@ class Healing:
 
         :raises: NotFound, InvalidState, NotEnoughResources, Contended
         """
-        healed = transactions.retry(
-            lambda attempt: self._replace_failed(lease_id, now, attempt)
+        healed = transactions.book(
+            self.database,
+            lambda attempt: self._replace_failed(lease_id, now, attempt),
         )
         LOG.info(
             'Lease %s has other resources in place of failed ones', lease_id
@@ -199,9 +201,10 @@ class Healing:
             if not moved:
                 raise exception.NotEnoughResources(
                     what='resources',
-                    reason='nothing is free at this moment for failed ones',
+                    reason=degraded.by_name(repair)
+                    or 'nothing is free at this moment for failed ones',
                 )
-            self._write(session, seen, repair.lacking(), moved, now)
+            degraded.record(session, repair, moved, self.options)
             _free_left(session, seen, held.union(repair.left), now)
             return _Healed(seen, leases.get(session, lease_id))
 
@@ -244,8 +247,8 @@ class Healing:
                 return None
             held = allocations.held_by(session, seen)
             moved = repair.take_back(unused)
-            moved |= repair.replace()
-            if not self._write(session, seen, repair.lacking(), moved, now):
+            moved |= repair.replace(replan=not moved)
+            if not degraded.record(session, repair, moved, self.options):
                 return None
             if moved:
                 _free_left(session, seen, held.union(repair.left), now)
@@ -302,60 +305,6 @@ class Healing:
                     demanded[item.id] = demand
         return demanded
 
-    def _write(
-        self,
-        session: api.Session,
-        seen: objects.Lease,
-        after: repair.Broken,
-        moved: bool,
-        now: datetime.datetime,
-    ) -> bool:
-        """Write the flags, and make a worker tell Nova if anything was moved;
-        return False if nothing has changed."""
-        held = allocations.holdings(session, list(after))
-        degraded = changed = False
-        recorded = usage.settle(session, [seen], now)
-        for reservation in seen.reservations:
-            missing = bool(after.get(reservation.id))
-            given = any(
-                holding.given and holding.stays
-                for holding in held.get(reservation.id, ())
-            )
-            degraded |= missing or given
-            if (missing, given) != (
-                reservation.missing_resources,
-                reservation.resources_changed,
-            ):
-                changed = True
-                healing.set_flags(session, reservation.id, missing, given, now)
-                LOG.info(
-                    'Reservation %(id)s %(missing)s, and %(changed)s',
-                    {
-                        'id': reservation.id,
-                        'missing': 'lacks resources'
-                        if missing
-                        else 'is whole',
-                        'changed': 'has others than at first'
-                        if given
-                        else 'has those that it had at first',
-                    },
-                )
-        if not (changed or moved or recorded or degraded != seen.degraded):
-            return False
-        lease = dataclasses.replace(seen, prepared=seen.prepared and not moved)
-        leases.change(
-            session,
-            seen,
-            now,
-            degraded=degraded,
-            prepared=lease.prepared,
-            # A worker that holds the lease finds the change when it is done.
-            due_at=seen.due_at
-            if seen.claimed_by is not None
-            else steps.due_at(lease, now, self.options),
-        )
-        return True
-
     def check_replaced(self, now: datetime.datetime) -> None:
         """Look at resources that leases had to leave. One that works again
         goes back to its lease if the replacement was not used. Empty ones are
@@ -392,7 +341,7 @@ class Healing:
             if ids:
                 unused[booking.reservation.id] = ids
         if unused:
-            self._heal_lease(lease_id, now, unused)
+            self.heal_lease(lease_id, now, unused)
 
     def _bookings(
         self, lease_id: str, now: datetime.datetime
@@ -424,12 +373,13 @@ class Healing:
                 reservation=reservation,
                 resources=resources,
                 slots={},
-                servers=created.get(reservation.id, frozenset()),
+                servers=created[reservation.id].servers,
+                chosen=created[reservation.id].chosen,
                 sharers=shared.get(reservation.id, objects.NOBODY),
                 now=now,
                 prepared=lease.prepared,
                 settled=True,
-                check=_unchecked,
+                check=fences.current(),
                 left=left,
                 emptied=emptying.emptied(held[reservation.id]),
             )
@@ -494,7 +444,3 @@ def _free_left(
     capacity.freed(
         session, now, set(held) - allocations.held_by(session, lease)
     )
-
-
-def _unchecked() -> None:
-    """Check nothing: looking changes nothing."""

@@ -23,14 +23,13 @@ from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import calendar
 from nova_reservations.engine import capacity
 from nova_reservations.engine import enrolment
+from nova_reservations.engine import lost_hosts
+from nova_reservations.engine import monitoring
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 
 LOG = log.getLogger(__name__)
-
-REFRESH = 'refresh'
-"""The task that reads the facts of hosts that may have changed."""
 
 AT_ONCE = 500
 """The number of hosts whose facts are read at once; the availability zones are
@@ -44,6 +43,7 @@ class Hosts:
         cloud: ports.Cloud,
         options: settings.Settings,
         types: resource_types.Types,
+        monitors: monitoring.Monitoring,
     ) -> None:
         self.database = database
         self.cloud = cloud
@@ -51,6 +51,7 @@ class Hosts:
         self.types = types
         self.capacity = capacity.Capacity(database, types, options).find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
+        self.lost_hosts = lost_hosts.LostHosts(database, cloud, monitors)
         self.calendar = calendar.Calendar(database)
         self.allocations = allocation_lists.AllocationLists(
             database, objects.HOST, hosts.ids
@@ -122,6 +123,10 @@ class Hosts:
         with self.database.reader() as session:
             return properties_db.find(session, include_private)
 
+    def private_properties(self) -> set[str]:
+        with self.database.reader() as session:
+            return properties_db.private(session)
+
     def set_private(
         self, name: str, private: bool, now: datetime.datetime
     ) -> objects.Property:
@@ -145,13 +150,23 @@ class Hosts:
             for uuid, mark in known.items()
             if uuid in versions and _may_differ(versions[uuid], mark)
         ]
-        for uuid in sorted(set(known) - set(versions)):
-            LOG.warning(
-                'Host %s is enrolled but has lost its trait, or its '
-                'provider: remove it, or enrol it anew',
-                uuid,
-            )
-        return self.refresh_changed(changed, now)
+        self.lost_hosts.look(
+            [mark.id for uuid, mark in known.items() if uuid not in versions],
+            now,
+        )
+        return self.refresh_changed(self._at_rest(changed, now), now)
+
+    def _at_rest(
+        self, host_ids: Collection[int], now: datetime.datetime
+    ) -> list[int]:
+        """Return the hosts without those of leases at which workers are
+        working: a worker records what it has changed itself when it is done,
+        and what then differs is seen by the next refresh."""
+        in_hand: set[int] = set()
+        with self.database.reader() as session:
+            for page in pages.of(host_ids, AT_ONCE):
+                in_hand |= allocations.in_hand(session, page, now)
+        return [each for each in host_ids if each not in in_hand]
 
     def refresh_changed(
         self, host_ids: Collection[int], now: datetime.datetime
@@ -213,14 +228,34 @@ class Hosts:
         )
         for facts in different:
             host_id = changed[facts.uuid].id
-            with self.database.writer() as session:
-                hosts.set_facts(session, host_id, facts, now)
-                freed_capacity.freed(session, now, [host_id])
+            try:
+                self._set_facts(host_id, facts, now)
+            except exception.Contended:
+                LOG.warning(
+                    'Host %(old)s (host %(id)d) is %(name)s by now, and '
+                    'another host has that name: remove one of them',
+                    {
+                        'old': changed[facts.uuid].facts.service_host,
+                        'id': host_id,
+                        'name': facts.service_host,
+                    },
+                )
+                continue
             LOG.info(
                 'The facts of host %(name)s have changed',
                 {'name': facts.service_host},
             )
         return len(different)
+
+    def _set_facts(
+        self, host_id: int, facts: objects.HostFacts, now: datetime.datetime
+    ) -> None:
+        def attempt(_: transactions.Attempt) -> None:
+            with self.database.writer() as session:
+                hosts.set_facts(session, host_id, facts, now)
+                freed_capacity.freed(session, now, [host_id])
+
+        transactions.retry(attempt)
 
     def _set_generations(
         self,
@@ -264,6 +299,7 @@ def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:
         or version.availability_zone not in (None, mark.availability_zone)
         or version.cell not in (None, mark.cell)
         or version.tree not in (None, mark.tree)
+        or version.aggregates not in (None, mark.aggregates)
     )
 
 

@@ -18,6 +18,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import healing
 from nova_reservations.db import lease_removal
 from nova_reservations.db import leases
+from nova_reservations.db import windows
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
@@ -83,9 +84,10 @@ class LeaseChanges:
             known = item.id in changes.acknowledged
             if known:
                 healing.acknowledge(session, item.id, now)
-                healing.set_flags(
-                    session, item.id, item.missing_resources, False, now
+                flags = dataclasses.replace(
+                    healing.Flags.of(item), changed=False
                 )
+                healing.set_flags(session, item.id, flags, now)
             degraded |= item.missing_resources or (
                 item.resources_changed and not known
             )
@@ -112,17 +114,18 @@ class LeaseChanges:
         ):
             lease = closed
             _set_params(session, lease, changed, now)
-            self._move(session, lease)
+            self._move(session, lease, now)
         elif _books(seen, lease):
             shrinking.check_none_leaves(session, self.types, seen)
             lease, left = self._rebook(
                 session, seen, lease, changed, now, replan
             )
         else:
-            self._move(session, lease)
+            self._move(session, lease, now)
         columns = {
             'start_date': lease.start_date,
             'end_date': lease.end_date,
+            'latest_end': lease_terms.latest_end(seen, lease),
             'duration': None if changes.end else seen.duration,
             'prepared': lease.prepared,
             'degraded': lease.degraded,
@@ -200,19 +203,25 @@ class LeaseChanges:
         # The owner has asked for the change, and all resources were checked
         # anew: nothing is missing, or changed without the owner's knowledge.
         for reservation_id in ids:
-            healing.set_flags(session, reservation_id, False, False, now)
+            healing.set_flags(session, reservation_id, healing.Flags(), now)
         rebooked = dataclasses.replace(
             lease, prepared=lease.prepared and not differs, degraded=False
         )
         return rebooked, left
 
-    def _move(self, session: api.Session, lease: objects.Lease) -> None:
+    def _move(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> None:
         """Move the lease's allocations to its new window."""
         for reservation in lease.reservations:
-            allocations_db.move(
+            windows.move(
                 session,
                 reservation.id,
                 resource_types.window(self.types, lease, reservation),
+                now,
             )
 
     def kept(

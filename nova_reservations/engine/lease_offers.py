@@ -18,6 +18,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.engine import allocations
+from nova_reservations.engine import budgets
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
 from nova_reservations.engine import limits
@@ -26,10 +27,6 @@ from nova_reservations.engine import parts
 from nova_reservations.engine import replanning
 from nova_reservations.objects import interval
 from nova_reservations.planner import openings as planner
-
-LONGEST = 1.0
-"""Seconds of CPU that one request may take: anybody can ask again and
-again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class LeaseOffers:
         :raises: InvalidInput, OverLimit
         :raises: CloudUnavailable if limits are not known
         """
-        deadline = self.cpu() + LONGEST
+        budget = budgets.Budget(cpu=self.cpu)
         draft = self._draft(wanted, now)
         guard = self.looks.limits.guard(draft)
         found: list[interval.Interval] = []
@@ -97,10 +94,10 @@ class LeaseOffers:
             guard.check_one_more(session, now)
             look = self.looks.look(session, draft, now, allocations.Terms())
             for start in self._starts(look, wanted, now):
-                if self.cpu() > deadline:
+                if budget.is_spent():
                     return Offers(tuple(found), truncated=True)
                 window = interval.Interval(start, start + wanted.duration)
-                if self._is_accepted(session, draft, window, outlook):
+                if self._is_accepted(session, draft, window, outlook, budget):
                     found.append(window)
                 if len(found) == wanted.limit:
                     return Offers(tuple(found), truncated=False)
@@ -176,6 +173,7 @@ class LeaseOffers:
         draft: objects.Lease,
         window: interval.Interval,
         outlook: limits.Outlook,
+        budget: budgets.Budget,
     ) -> bool:
         lease = dataclasses.replace(
             draft, start_date=window.start, end_date=window.end
@@ -185,11 +183,17 @@ class LeaseOffers:
                 session,
                 lease,
                 outlook.now,
-                allocations.Terms(replan=replanning.Replan.YES),
+                allocations.Terms(
+                    replan=replanning.Replan(here=True, budget=budget)
+                ),
                 explain=False,
             )
         # Conflict: a waiting lease is being tried for these resources.
-        except (exception.NotEnoughResources, exception.Conflict):
+        except (
+            exception.NotEnoughResources,
+            exception.Conflict,
+            exception.TooLong,
+        ):
             return False
         return planned is None or (
             outlook.breach(

@@ -110,6 +110,10 @@ class LeaseChanges:
     review: parts.Review = parts.allow
 
     @property
+    def nothing(self) -> bool:
+        return self.only_rename and self.name is None and not self.acknowledged
+
+    @property
     def only_rename(self) -> bool:
         return not (
             self.start or self.end or self.before_end or self.reservations
@@ -381,7 +385,13 @@ def new_dates(
     start = changes.start or seen.start_date
     end = changes.end or seen.end_date
     if seen.duration is not None and not changes.end:
-        end = start + datetime.timedelta(seconds=seen.duration)
+        duration = datetime.timedelta(seconds=seen.duration)
+        if duration > interval.LAST - start:
+            raise exception.InvalidInput(
+                'The duration of the lease ends after the year '
+                f'{interval.LAST.year}: give end_date, too'
+            )
+        end = start + duration
     if seen.status in (states.Lease.TERMINATED, states.Lease.TERMINATING):
         raise exception.InvalidInput('Terminated leases can only be renamed')
     if seen.status not in CHANGEABLE:
@@ -397,8 +407,6 @@ def new_dates(
             raise exception.InvalidInput(
                 'Cannot modify the start date of already started leases'
             )
-        # A lease that is ended in the second of its start lasts one second.
-        end = max(end, start + datetime.timedelta(seconds=1))
     elif seen.status == states.Lease.IN_PROGRESS and changes.start:
         raise exception.InvalidInput(
             'Hosts are being emptied for a start as soon as possible, which '
@@ -408,10 +416,14 @@ def new_dates(
         raise exception.InvalidInput(
             'Start date must be later than current date'
         )
-    if end < now.replace(second=0) or end <= start:
+    if end < now.replace(second=0) or (end <= start and not seen.is_used):
         raise exception.InvalidInput(
             'End date must be later than current and start date'
         )
+    if end <= start:
+        # A lease that is ended in the second, or the minute, of its start
+        # lasts one second.
+        end = start + datetime.timedelta(seconds=1)
     return interval.Interval(start, end)
 
 

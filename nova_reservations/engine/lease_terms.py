@@ -38,15 +38,33 @@ def check_changed(
     begins = lease.start_date
     window = options.reservation_extension_window
     if window is not None and seen.is_used:
-        opens = seen.end_date - window
+        begins = seen.latest_end or seen.end_date
+        opens = begins - window
         if now < opens:
+            which = (
+                'its end'
+                if begins == seen.end_date
+                else 'the latest end that it has had'
+            )
             raise exception.OverLimit(
                 reason='the lease can be prolonged from '
-                f'{opens:%Y-%m-%d %H:%M} on, {_said(window)} before its end'
+                f'{opens:%Y-%m-%d %H:%M} on, {_said(window)} before {which}'
             )
-        begins = seen.end_date
     if options.max_lease_duration is not None:
         _check_duration(lease.end_date - begins, options.max_lease_duration)
+
+
+def latest_end(
+    seen: objects.Lease, lease: objects.Lease
+) -> datetime.datetime | None:
+    """Return the latest end that a lease has had since it began, with that of
+    a change; None: it has not begun.
+
+    Whoever shortens a lease gets no right to prolong it sooner.
+    """
+    if not seen.is_used:
+        return None
+    return max(seen.latest_end or seen.end_date, lease.end_date)
 
 
 def _check_start(

@@ -27,6 +27,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
 from nova_reservations.db import usage
 from nova_reservations.engine import allocations
+from nova_reservations.engine import at_once
 from nova_reservations.engine import demand
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts
@@ -83,6 +84,7 @@ class Leases:
         drainable_hosts: drainable_hosts.DrainableHosts,
         limits: limits.ProjectLimits,
         enforcement: enforcement.Enforcement,
+        at_once: at_once.AtOnce,
     ) -> None:
         self.database = database
         self.types = types
@@ -99,6 +101,7 @@ class Leases:
             database, self.allocations, self.changes, limits
         )
         self.enforcement = enforcement
+        self.at_once = at_once
         self.repeats = idempotency.Repeats(database)
         self.offers = lease_offers.LeaseOffers(
             database, self.requests, self.allocations, self.openings
@@ -118,7 +121,8 @@ class Leases:
         dry_run: bool = False,
     ) -> objects.Lease:
         """Promise the lease; a worker starts it at its time. If a request
-        with the same key has made a lease, return that one.
+        with the same key has made a lease, return that one. Either way it has
+        what the next request may name, if it begins soon.
 
         :param dry_run: whether only to return, or raise, what would be.
         :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
@@ -126,6 +130,7 @@ class Leases:
         :raises: CloudUnavailable if limits are not known
         """
         if asked.key and (made := self.repeats.made(asked.key)):
+            self.at_once.make([made], now)
             return made
         draft = self.requests.draft(asked, now)
         if not dry_run:
@@ -141,6 +146,7 @@ class Leases:
             raise self.openings.with_start(refusal, draft, now) from refusal
         if not dry_run:
             self.tell_created(lease)
+            self.at_once.make([lease], now)
         return lease
 
     def tell_created(self, lease: objects.Lease) -> None:
@@ -160,15 +166,16 @@ class Leases:
         self, draft: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> objects.Lease:
         """:raises: InvalidInput, NotEnoughResources, Contended"""
+        lease = self.at_once.marked(draft, now)
         try:
-            self.promise(draft, now, writing)
+            self.promise(lease, now, writing)
         except exception.NotEnoughResources as refusal:
             if draft.lease_type == states.LeaseType.BEST_EFFORT:
                 return self._empty_hosts(draft, refusal, now, writing)
             return self._keep(
                 retry.begin(draft, refusal, now, self.options), now, writing
             )
-        return draft
+        return lease
 
     def _transaction(
         self, dry_run: bool
@@ -227,7 +234,7 @@ class Leases:
                     capacity.freed(session, now, left)
                 guard.check_new(session, lease, now)
 
-        transactions.retry(book)
+        transactions.book(self.database, book, dry_run=writing.dry_run)
 
     def _empty_hosts(
         self,
@@ -326,7 +333,9 @@ class Leases:
                 return seen, lease
 
         try:
-            before, lease = transactions.retry(change)
+            before, lease = transactions.book(
+                self.database, change, dry_run=dry_run
+            )
         except exception.NotEnoughResources as refusal:
             raise self.openings.with_end(
                 refusal, self.get(lease_id), changes, now

@@ -20,6 +20,7 @@ from nova_reservations.db import audit
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import leases
 from nova_reservations.engine import identity
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -162,16 +163,12 @@ class Sweep:
 def take_away(leftover: Leftover, cloud: ports.Cloud) -> None:
     """:raises: CloudUnavailable"""
     if leftover.counted and cloud.slots.delete_slots(
-        leftover.reservation_id, [], check=_unchecked
+        leftover.reservation_id, [], check=fences.current()
     ):
         # Consumers in placement still hold slots: the aggregate stays, so that
         # the next run knows whose leftover this is.
         return
     if leftover.gathered:
         cloud.aggregates.delete_aggregate(
-            leftover.reservation_id, check=_unchecked
+            leftover.reservation_id, check=fences.current()
         )
-
-
-def _unchecked() -> None:
-    """Check nothing: nobody else acts on resources that belong to no lease."""

@@ -174,7 +174,8 @@ class Maintenance:
                 session,
                 draft,
                 now,
-                allocations.Terms(replan=replanning.Replan.of(attempt)),
+                # Only in this transaction the host is not cordoned.
+                allocations.Terms(replan=replanning.HERE),
             )
             if cordoned_at is not None:
                 tenancy.set_cordoned(session, host_id, cordoned_at, now)

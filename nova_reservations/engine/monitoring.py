@@ -24,9 +24,9 @@ from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import conditions
 from nova_reservations.db import healing
+from nova_reservations.db import hosts
 from nova_reservations.db import server_failures
 from nova_reservations.db import tasks
-from nova_reservations.engine import hosts
 from nova_reservations.engine import mass_failure
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -73,11 +73,18 @@ class Monitoring:
         self.options = options
         self.notify = notify
 
-    def poll(self, now: datetime.datetime) -> None:
-        """Let each monitor look at all that it knows."""
+    def poll(self, now: datetime.datetime, held_only: bool = False) -> None:
+        """Let each monitor look at all that it knows.
+
+        :param held_only: only at what has failed, is down or is disabled: that
+            it works again, or stays down for too long, no notification may
+            tell
+        """
         for monitor in self.monitors:
             with self.database.reader() as session:
-                known = conditions.known(session, monitor.resource_type)
+                known = conditions.known(
+                    session, monitor.resource_type, held_only=held_only
+                )
             if not known:
                 continue
             changes = base.Changes()
@@ -177,15 +184,60 @@ class Monitoring:
             row.braked_at for row in seen
         ):
             return
-        with self.database.reader() as session:
-            known = conditions.known(session, resource_type)
-        domain_of = _ask(domains, [row.resource.name for row in known])
+        domain_of = self._domains(resource_type, domains)
         news, verdict = transactions.retry(
             lambda _: self._record(resource_type, changes, domain_of, now)
         )
         _log(resource_type, news)
         for mass in verdict.told:
             mass_failure.tell(resource_type, mass, self.notify)
+
+    def set_lost(
+        self, reasons: Mapping[str, str | None], now: datetime.datetime
+    ) -> None:
+        """Record that hosts can not be used, whatever their monitor sees, or
+        that they can again: then its next look tells whether they work.
+
+        :param reasons: name of a host -> why Nova or placement can not use
+            it; None: they can
+        :raises: CloudUnavailable, Contended
+        """
+        domain_of = self._domains(objects.HOST)
+        news, verdict = transactions.retry(
+            lambda _: self._record_lost(reasons, domain_of, now)
+        )
+        for item in news:
+            LOG.warning(
+                'Host %(name)s (host %(id)d) %(what)s',
+                {
+                    'name': item.resource.name,
+                    'id': item.resource.id,
+                    'what': 'can be used again'
+                    if item.condition.lost is None
+                    else f'counts as failed: {item.condition.lost}',
+                },
+            )
+        for mass in verdict.told:
+            mass_failure.tell(objects.HOST, mass, self.notify)
+
+    def _record_lost(
+        self,
+        reasons: Mapping[str, str | None],
+        domain_of: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> tuple[list[_News], mass_failure.Verdict]:
+        with self.database.writer() as session:
+            news = []
+            for row in conditions.known(session, objects.HOST, [*reasons]):
+                condition = failures.lost(
+                    row.condition, reasons[row.resource.name], now
+                )
+                if condition != row.condition:
+                    news.append(_News(row.resource, row.condition, condition))
+            verdict = self._write(session, objects.HOST, news, domain_of, now)
+            if any(item.condition.lost is None for item in news):
+                tasks.hurry(session, healing.MONITOR, now)
+        return news, verdict
 
     def _news(
         self,
@@ -224,32 +276,61 @@ class Monitoring:
                 changes,
                 now,
             )
-            for item in sorted(news, key=lambda item: item.resource.id):
-                conditions.set_condition(
-                    session, item.resource.id, item.condition, now
-                )
-            healing.mark_unprepared(
-                session,
-                [item.resource.id for item in news if item.fails_or_is_back],
-                now,
-            )
-            verdict = mass_failure.apply(
-                session,
-                resource_type,
-                domain_of,
-                [item.resource.name for item in news if item.condition.works],
-                self.options,
-                now,
-            )
-            if news or verdict.released:
-                tasks.hurry(session, healing.HEAL, now)
-            if news:
-                # Facts of a host that is back are most often out of date.
-                tasks.hurry(session, hosts.REFRESH, now)
-            back = [item.resource.id for item in news if item.is_bookable]
-            if back:
-                capacity.freed(session, now, back)
+            verdict = self._write(session, resource_type, news, domain_of, now)
         return news, verdict
+
+    def _write(
+        self,
+        session: api.Session,
+        resource_type: str,
+        news: Collection[_News],
+        domain_of: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> mass_failure.Verdict:
+        for item in sorted(news, key=lambda item: item.resource.id):
+            conditions.set_condition(
+                session, item.resource.id, item.condition, now
+            )
+        healing.mark_unprepared(
+            session,
+            [item.resource.id for item in news if item.fails_or_is_back],
+            now,
+        )
+        verdict = mass_failure.apply(
+            session,
+            resource_type,
+            domain_of,
+            [item.resource.name for item in news if item.condition.works],
+            self.options,
+            now,
+        )
+        if news or verdict.released:
+            tasks.hurry(session, healing.HEAL, now)
+        if news:
+            # Facts of a host that is back are most often out of date.
+            tasks.hurry(session, hosts.REFRESH, now)
+        back = [item.resource.id for item in news if item.is_bookable]
+        if back:
+            capacity.freed(session, now, back)
+        return verdict
+
+    def _domains(
+        self, resource_type: str, domains: Domains | None = None
+    ) -> Mapping[str, str]:
+        """Return name -> domain, of all resources of a type; by default of
+        the type's own monitor."""
+        if domains is None:
+            domains = next(
+                (
+                    monitor.domains
+                    for monitor in self.monitors
+                    if monitor.resource_type == resource_type
+                ),
+                lambda names: {},
+            )
+        with self.database.reader() as session:
+            known = conditions.known(session, resource_type)
+        return _ask(domains, [row.resource.name for row in known])
 
 
 def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:

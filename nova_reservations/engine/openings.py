@@ -27,6 +27,8 @@ from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
 from nova_reservations.engine import limits
+from nova_reservations.engine import resource_types
+from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
 from nova_reservations.planner import openings
@@ -82,7 +84,9 @@ class Openings:
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
         """Return the refusal of a new lease with the earliest start at which
-        it would find room, if that is known."""
+        it would find room, if that is known and tells of no single host."""
+        if self._names_hosts(lease):
+            return refusal
         guard = self.limits.guard(lease)
         with self.database.reader() as session:
             look = self.look(session, lease, now, allocations.Terms())
@@ -102,6 +106,17 @@ class Openings:
         return exception.NotEnoughResources(
             f'{refusal}; {_free(look.wishes)} for as long from {_said(start)}',
             earliest_start=start,
+        )
+
+    def _names_hosts(self, lease: objects.Lease) -> bool:
+        """Return whether the lease asks for hosts by their names: when they
+        are taken is nobody's business who may not see it."""
+        return any(
+            asked.resource_type == objects.HOST
+            and requirements.keys(asked.requirements) & requirements.NAMES
+            for asked in resource_types.planned(
+                self.plans.types, lease
+            ).values()
         )
 
     def _first_allowed(
@@ -130,10 +145,10 @@ class Openings:
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
         """Return the refusal of a change with the latest end to which the
-        lease can be prolonged along with the other changes, if that is
-        known."""
+        lease can be prolonged along with the other changes, if that is known
+        and tells of no single host."""
         lease, changed = self.changes.asked(seen, changes, now)
-        if lease.end_date <= seen.end_date:
+        if lease.end_date <= seen.end_date or self._names_hosts(lease):
             return refusal
         guard = self.limits.guard(seen)
         with self.database.reader() as session:
@@ -207,6 +222,7 @@ class Openings:
             {key for ids in could for key in ids},
             lease.start_date,
             bounds,
+            amounts=not all(item.demand.exclusive for item in wanted),
         )
         held = defaultdict[int, list[rows.Held]](list)
         for each in known.held:

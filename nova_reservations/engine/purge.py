@@ -37,6 +37,10 @@ LEASES = 50
 ROWS = 1000
 """The most rows of a batch of what does not belong to a lease."""
 
+MEMORY = datetime.timedelta(days=1)
+"""How long the ids of reservations of deleted leases that had not begun are
+known: a worker that was suspended for longer is gone."""
+
 MOST = 500
 """The most batches of a run of the periodic task; the next run goes on."""
 
@@ -88,6 +92,7 @@ class Purge:
             ),
             MOST,
         )
+        self._rows(rows.remove_promises, now - MEMORY, MOST)
         if any(done.values()):
             LOG.info(
                 'Purged: %s',

@@ -258,18 +258,24 @@ class Repair:
                 taken = True
         return taken
 
-    def replace(self) -> bool:
+    def replace(self, *, replan: bool = True) -> bool:
         """Replace broken resources; return whether any were replaced.
 
         Whole resources are chosen together, as many as are free. Of the slots
         that a reservation has on one resource, all are replaced or none.
+
+        :param replan: whether promises of others may move. Room for them is
+            searched outside of the transaction, where what this one has
+            written is not seen.
         """
         moved = False
         for losses in self._losses():
             count = sum(len(loss.holdings) for loss in losses)
             asks = [self._ask(loss, count) for loss in losses]
             lost = [loss.holdings for loss in losses]
-            moved |= self._make_room(asks, lost) or self._swap(asks, lost)
+            moved |= (replan and self._make_room(asks, lost)) or self._swap(
+                asks, lost
+            )
         return moved
 
     def _make_room(
@@ -280,7 +286,8 @@ class Repair:
         """If too few resources are free, replace all lost ones by moving
         promises of others; return whether that was done.
 
-        :raises: Crowded if another attempt, which may move them, might do it
+        :raises: Conflict
+        :raises: Crowded if room is to be searched outside of the transaction
         """
         found = plan.most(asks, seed=self.lease.id)
         if not asks or sum(map(len, found.slots.values())) >= sum(
@@ -313,10 +320,16 @@ class Repair:
         wholes, shares = [], []
         for reservation_id, broken in self.broken(self.case.drained).items():
             demand = self.case.demanded[reservation_id]
+            if demand is None:
+                continue
             lost = [
-                holding for holding in broken if self._may_replace(holding)
+                holding
+                for holding in broken
+                if self._may_replace(holding)
+                # Nobody who asks for this one is served by another.
+                and holding.resource.name not in demand.named
             ]
-            if demand is None or not lost:
+            if not lost:
                 continue
             if demand.exclusive:
                 wholes.append(_Loss(reservation_id, demand, lost))
@@ -436,7 +449,8 @@ class Repair:
             {key: count + slots.get(key, 0) for key, count in given.items()},
             ask.wanted.demand.amounts,
             self.case.given_window(reservation_id),
-            given_at=self.case.now if self.used else None,
+            self.case.now,
+            told=self.used,
         )
         LOG.info(
             'Reservation %(id)s has %(new)s in place of %(lost)s',

@@ -15,9 +15,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-import enum
-import functools
-import json
+import itertools
 from typing import Any
 from typing import Self
 
@@ -28,43 +26,52 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import leases
 from nova_reservations.db import promises
+from nova_reservations.engine import budgets
+from nova_reservations.engine import fixed_promises
+from nova_reservations.engine import reach
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
-from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
 from nova_reservations.planner import usage
-from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
-
-KINDS = 64
-"""The most different requirements of promises that are looked up; each costs a
-query. Promises with any further requirements stay."""
-
 
 NEAR = datetime.timedelta(days=1)
 """The least time after a window for which promises are read at first."""
 
 
-class Replan(enum.Enum):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replan:
     """Permission for a plan to move promises of others.
 
-    ASK: the plan may not move any yet, but tells whether that might help.
+    :ivar here: whether room is searched in the plan's own transaction.
+        Otherwise the plan ends as Crowded, and begins anew with what was found
+        outside of it.
+    :ivar room: what was found so.
+    :ivar budget: the CPU that is left to a request that only looks; None: a
+        search has a budget of its own.
     """
 
-    NO = enum.auto()
-    ASK = enum.auto()
-    YES = enum.auto()
+    is_allowed: bool = True
+    here: bool = False
+    room: transactions.Room | None = None
+    budget: budgets.Budget | None = None
 
     @classmethod
     def of(cls, attempt: transactions.Attempt) -> Self:
-        return cls.YES if attempt.moves_promises else cls.ASK
+        return cls(
+            here=attempt.searches, room=attempt.room, budget=attempt.budget
+        )
+
+
+NO = Replan(is_allowed=False)
+HERE = Replan(here=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,6 +91,81 @@ class Found:
         return frozenset(move.source for move in self.room.moves)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Searched:
+    """The result of a search for reservations, outside of the transaction in
+    which it is to be written; None: nothing was found.
+    """
+
+    wanted: Sequence[search.Wanted]
+    found: Found | None
+
+    @property
+    def moves(self) -> bool:
+        return self.found is not None
+
+    def of(self, wanted: Sequence[search.Wanted]) -> Found | None:
+        """Return what was found for these reservations.
+
+        :raises: Conflict if they want something else by now
+        """
+        if list(wanted) != list(self.wanted):
+            raise exception.Conflict(kind='Room', id='that was found')
+        return self.found
+
+
+def is_hopeless(
+    session: api.Session,
+    types: resource_types.Types,
+    wanted: Sequence[search.Wanted],
+    terms: search.Search,
+) -> bool:
+    """Return whether there is no room for reservations however promises move.
+
+    :param wanted: whole resources, of one type
+    """
+    if fixed_promises.block_all(session, types, wanted, terms):
+        return True
+    resource_type = wanted[0].demand.resource_type
+    return Promises(session, types, resource_type, terms).is_hopeless(wanted)
+
+
+def find(
+    session: api.Session,
+    types: resource_types.Types,
+    wanted: Sequence[search.Wanted],
+    terms: search.Search,
+    limits: 'Limits',
+) -> Found | None:
+    """Return what reservations can have if promises move, as far as the limits
+    go; what is hopeless is told at little cost.
+
+    :param wanted: whole resources, of one type
+    """
+    budget = limits.budget
+    if fixed_promises.block_all(session, types, wanted, terms, budget):
+        return None
+    resource_type = wanted[0].demand.resource_type
+    promised = Promises(session, types, resource_type, terms)
+    for item in wanted:
+        if budget.is_spent() or not promised.may_keep(item):
+            return None
+    if promised.is_hopeless(wanted, budget):
+        return None
+    return promised.find(wanted, limits)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a search.
+
+    :ivar exchanges: the most exchanges of promises.
+    """
+
+    exchanges: int
+    budget: budgets.Budget
+
+
 class Promises:
     """The promises of one type of resource.
 
@@ -98,112 +180,132 @@ class Promises:
         terms: search.Search,
     ) -> None:
         self.session = session
-        self.types = types
-        self.resource_type = resource_type
         self.terms = terms
         # Must be read before all that the generations guard.
         self.generations = promises.generations(session, resource_type)
-        anything = demands.Demand(resource_type, 1, 1)
-        self.usable = frozenset(candidates.meeting_all(session, anything))
-        self._meeting: dict[Any, frozenset[int] | None] = {None: self.usable}
+        self.choices = fixed_promises.Choices(session, types, resource_type)
+        self.usable = self.choices.usable
         self._could_have: dict[Any, frozenset[int]] = {}
 
-    def is_hopeless(self, wanted: Sequence[search.Wanted]) -> bool:
-        """Return whether there is no room however promises move."""
+    def is_hopeless(
+        self,
+        wanted: Sequence[search.Wanted],
+        budget: budgets.Budget | None = None,
+    ) -> bool:
+        """Return whether there is no room however promises move.
+
+        :param budget: when it is spent, no further reservation is looked at.
+        """
+        if not all(map(self.may_keep, wanted)):
+            return True
         window = self._around(wanted)
-        resources = self.usable.union(*(item.must_keep for item in wanted))
-        rows = self._without_own(
-            promises.in_window(self.session, resources, window, self.terms)
-        )
+        reached = self._reach(wanted, window)
+        if reached is None:
+            return False
         least = sum(item.demand.least for item in wanted)
-        if _peak(rows, window) + least > len(resources):
+        resources = reached.resources
+        if _peak(reached.rows, window) + least > len(resources):
             return True
-        beside = self.terms.beside.least
-        if beside and _peak(rows, _instant(window)) + beside + least > len(
-            resources
-        ):
+        if self._is_kept_for_others(wanted, window.start, least):
             return True
+        told = set()
         for item in wanted:
             suitable = self._suitable(item)
-            if not _may_keep(item, suitable):
-                return True
-            if suitable == resources:
+            # Most reservations of a large request are alike.
+            alike = suitable, item.demand.least
+            if suitable == resources or alike in told:
                 continue
-            bound = self.bound(rows, suitable)
+            told.add(alike)
+            if budget is not None and budget.is_spent():
+                return False
+            bound = _bound(reached.rows, reached.within, suitable)
             if _peak(bound, window) + item.demand.least > len(suitable):
                 return True
         return False
+
+    def may_keep(self, wanted: search.Wanted) -> bool:
+        """Return whether a reservation may have all that it must keep."""
+        kept, suitable = wanted.must_keep, self._suitable(wanted)
+        return len(kept) <= wanted.demand.maximum and suitable.issuperset(kept)
+
+    def _is_kept_for_others(
+        self,
+        wanted: Sequence[search.Wanted],
+        start: datetime.datetime,
+        least: int,
+    ) -> bool:
+        """Return whether the resources that are not taken at the start are for
+        those who wait."""
+        beside = self.terms.beside.least
+        if not beside:
+            return False
+        resources = self.usable.union(*(item.must_keep for item in wanted))
+        instant = interval.Interval(
+            start, start + datetime.timedelta.resolution
+        )
+        rows = reach.promised(self.session, resources, instant, self.terms)
+        return _peak(rows, instant) + beside + least > len(resources)
 
     def bound(
         self, rows: Iterable[promises.Held], resources: frozenset[int]
     ) -> list[promises.Held]:
         """Return the rows that stay among these resources, however promises
         move."""
-        return [
-            row
-            for row in rows
-            if row.resource_id in resources
-            and (
-                (its := self._choice(row, self._chosen)) is None
-                or its <= resources
-            )
-        ]
-
-    @functools.cached_property
-    def _chosen(self) -> Mapping[str, frozenset[int]]:
-        """Reservation id -> the resources that it may have."""
-        return self.choices(promises.movable(self.session, self.terms.now))
+        there = [row for row in rows if row.resource_id in resources]
+        movable = promises.movable(
+            self.session,
+            {row.reservation_id for row in there if row.whole},
+            self.terms.now,
+        )
+        return _bound(there, self.choices.of(movable), resources)
 
     def find(
-        self, wanted: Sequence[search.Wanted], limit: int
+        self, wanted: Sequence[search.Wanted], limits: Limits
     ) -> Found | None:
         """Return what the reservations can have if promises move, as far as
-        the limit of the search goes."""
-        if not all(_may_keep(item, self._suitable(item)) for item in wanted):
-            return None
+        the limits go."""
         # Mostly it is enough to move promises of about the same time, and
         # reading all promises takes longer than the search.
         for near in (_near(wanted, self.terms), None):
-            found = self.find_each([wanted], limit, near)
+            found = self.find_each([wanted], limits, near)
             if not found.room.refused:
                 return found
+            if limits.budget.is_spent():
+                break
         return None
 
     def find_each(
         self,
         leases: Sequence[Sequence[search.Wanted]],
-        limit: int,
+        limits: Limits,
         near: interval.Interval | None = None,
     ) -> Found:
         """Return what each of several leases can have, as find() does for one;
         some may be refused. What one lease gets may move for the next.
 
-        :param limit: the limit of the search for all of them together
+        :param limits: those of the search for all of them together
         :param near: promises that are not wholly in it stay; None: all may
             move
         """
-        newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
-        movable = promises.movable(self.session, self.terms.now, near)
-        within = self.choices(movable)
+        reached = self._reach(itertools.chain(*leases), near)
+        if reached is None:
+            refused = tuple(range(len(leases)))
+            return Found(replanning.Room({}, (), refused), {}, ())
         held = defaultdict[int, list[timelines.Promise]](list)
-        rows = (
-            promises.in_window(
-                self.session, self.generations, near, self.terms
-            )
-            if near
-            else promises.held(self.session, self.generations, self.terms)
-        )
-        for row in self._without_own(rows):
+        for row in reached.rows:
             stays = near and not near.start <= row.start < row.end <= near.end
             held[row.resource_id].append(
                 timelines.Promise(
                     row.reservation_id,
                     row.start,
                     row.end,
-                    None if stays else self._choice(row, within),
+                    None if stays else reach.choice(row, reached.within),
                 )
             )
-        room = replanning.make_rooms(held, newcomers, limit)
+        newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
+        room = replanning.make_rooms(
+            held, newcomers, limits.exchanges, limits.budget.is_spent
+        )
         changed = {
             *(key for ids in room.resources.values() for key in ids),
             *(move.source for move in room.moves),
@@ -215,21 +317,22 @@ class Promises:
             {key: self.generations[key] for key in changed},
             {
                 each.lease_id
-                for each in movable
+                for each in reached.movable
                 if each.reservation_id in moved
             },
         )
 
-    def _without_own(
-        self, rows: Iterable[promises.Held]
-    ) -> list[promises.Held]:
-        """Return the rows without those of reservations that are planned
-        anew."""
-        return [
-            row
-            for row in rows
-            if not (row.whole and row.reservation_id in self.terms.ignore)
-        ]
+    def _reach(
+        self,
+        wanted: Iterable[search.Wanted],
+        near: interval.Interval | None,
+    ) -> reach.Reach | None:
+        resources = frozenset[int]().union(
+            *(self._suitable(item).union(item.must_keep) for item in wanted)
+        )
+        return reach.find(
+            self.session, self.choices, resources, near, self.terms
+        )
 
     def _around(self, wanted: Sequence[search.Wanted]) -> interval.Interval:
         """Return the window that all of them have, with the time for
@@ -259,54 +362,6 @@ class Promises:
                 )
             )
         return self._could_have[alike]
-
-    def _choice(
-        self,
-        row: promises.Held,
-        within: Mapping[str, frozenset[int]],
-    ) -> frozenset[int] | None:
-        """Return the resources that a promise may have; None: it stays."""
-        choice = within.get(row.reservation_id) if row.whole else None
-        # A promise whose resource does not suit it, as when that has failed,
-        # is left to healing.
-        return choice if choice and row.resource_id in choice else None
-
-    def choices(
-        self, movable: Iterable[promises.Movable]
-    ) -> dict[str, frozenset[int]]:
-        """Return reservation id -> the resources that it may have."""
-        alike: dict[tuple[str, str], frozenset[int] | None] = {}
-        within = {}
-        for each in movable:
-            key = each.resource_type, each.params
-            if key not in alike:
-                alike[key] = self._meeting_all(each)
-            if (found := alike[key]) is not None:
-                within[each.reservation_id] = found
-        return within
-
-    def _meeting_all(self, movable: promises.Movable) -> frozenset[int] | None:
-        kind = self.types.get(movable.resource_type)
-        if kind is None:
-            return None
-        demand = base.stored_demand(
-            kind, json.loads(movable.params), f'lease {movable.lease_id}'
-        )
-        if (
-            demand is None
-            or not demand.exclusive
-            or demand.named
-            or demand.resource_type != self.resource_type
-        ):
-            return None
-        asked = demand.requirements
-        if asked not in self._meeting:
-            if len(self._meeting) > KINDS:
-                return None
-            self._meeting[asked] = frozenset(
-                candidates.meeting_all(self.session, demand)
-            )
-        return self._meeting[asked]
 
 
 def write(
@@ -358,25 +413,24 @@ def _near(
     wanted: Sequence[search.Wanted], terms: search.Search
 ) -> interval.Interval:
     """Return the time of all windows, and as much again after it, or NEAR if
-    that is more."""
+    that is more, but nothing after the last date of leases."""
     start = min(item.window.start for item in wanted)
     end = max(item.window.end for item in wanted) + terms.cleaning
-    return interval.Interval(start, end + max(end - start, NEAR))
+    left = max(interval.LAST - end, datetime.timedelta(0))
+    return interval.Interval(start, end + min(max(end - start, NEAR), left))
 
 
-def _may_keep(wanted: search.Wanted, suitable: Collection[int]) -> bool:
-    """Return whether a reservation may have all that it must keep."""
-    kept = wanted.must_keep
-    return len(kept) <= wanted.demand.maximum and all(
-        key in suitable for key in kept
-    )
-
-
-def _instant(window: interval.Interval) -> interval.Interval:
-    """Return the first instant of a window."""
-    return interval.Interval(
-        window.start, window.start + datetime.timedelta.resolution
-    )
+def _bound(
+    rows: Iterable[promises.Held],
+    within: Mapping[str, frozenset[int]],
+    resources: frozenset[int],
+) -> list[promises.Held]:
+    return [
+        row
+        for row in rows
+        if row.resource_id in resources
+        and ((its := reach.choice(row, within)) is None or its <= resources)
+    ]
 
 
 def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:

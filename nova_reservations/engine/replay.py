@@ -173,7 +173,7 @@ class _World:
         for ask in asks:
             classes.update(ask.demand.amounts or ())
         self.pool.capacity = self._capacity(classes)
-        choices = self.promises.choices(
+        choices = self.promises.choices.of(
             rows.asked(self.session, {each.reservation_id for each in booked})
         )
         for each in booked:

@@ -116,6 +116,26 @@ def left(
     """
     if lease.status != states.Lease.CREATING or lease.arrival is None:
         return
+    try:
+        kept = _kept(session, lease, now, types)
+    except exception.InvalidInput:
+        # Hosts have got too many values for Nova to judge what it has kept.
+        kept = {None}
+    capacity.tell(session, now, kept.difference(told), lease.arrival)
+
+
+def _kept(
+    session: api.Session,
+    lease: objects.Lease,
+    now: datetime.datetime,
+    types: resource_types.Types,
+) -> set[int | None]:
+    """Return the ids of resources that the lease has kept from those behind
+    it, with None for any.
+
+    :raises: InvalidInput
+    """
+    assert lease.arrival is not None
     start = max(lease.start_date, now)
     soon = interval.Interval(start, start + queue.ENOUGH)
     ids = _could_have(session, lease, soon, now, types)
@@ -126,7 +146,7 @@ def left(
         for demand in resource_types.asks(types, lease):
             few = candidates.meeting_all(session, demand, limit=FEW + 1)
             kept.update(few if len(few) <= FEW else [None])
-    capacity.tell(session, now, kept.difference(told), lease.arrival)
+    return kept
 
 
 def _could_have(
@@ -136,7 +156,10 @@ def _could_have(
     now: datetime.datetime,
     types: resource_types.Types,
 ) -> set[int]:
-    """Return the ids of free resources that the lease could want at a time."""
+    """Return the ids of free resources that the lease could want at a time.
+
+    :raises: InvalidInput if Nova would have to judge too often
+    """
     found: set[int] = set()
     for demand in resource_types.asks(types, lease):
         found.update(
@@ -241,16 +264,19 @@ class Retries:
         if told is None:
             # The lease was changed after its last try.
             told = _explain(lease, 'It waits for its turn', self.options)
-        with claims.kept(lease), self.database.writer() as session:
-            self._release(session, lease, told, now)
-            capacity.tell(
-                session,
-                now,
-                _could_have(
-                    session, lease, queue.window(lease, now), now, self.types
-                ),
-                lease.arrival - 1,
-            )
+        window = queue.window(lease, now)
+        try:
+            with claims.kept(lease), self.database.writer() as session:
+                self._release(session, lease, told, now)
+                capacity.tell(
+                    session,
+                    now,
+                    _could_have(session, lease, window, now, self.types),
+                    lease.arrival - 1,
+                )
+        except exception.InvalidInput as refusal:
+            # Hosts have got too many values for Nova to judge.
+            self.give_up(lease, str(refusal), now)
 
     def wait_on(
         self,

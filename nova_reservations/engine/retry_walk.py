@@ -35,6 +35,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import pages
 from nova_reservations.db import retry_queue
 from nova_reservations.engine import allocations
+from nova_reservations.engine import judged_walks
 from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
@@ -61,10 +62,12 @@ CLAIM = datetime.timedelta(seconds=30)
 worker dies in the middle."""
 
 SOON = datetime.timedelta(seconds=1)
-"""The pause of a walk that has met another worker at a lease."""
+"""The pause of a walk that has met another worker, or has judged enough."""
 
 ME = 'the queue'
 """The holder of the claim on a lease while it is tried."""
+
+_STOPS = exception.Conflict, exception.Contended, judged_walks.Tired
 
 _Asked = tuple[demands.Ask, datetime.timedelta]
 """The demand of a reservation, and the time after the lease's end for which it
@@ -94,6 +97,7 @@ class Walk:
             retries.types, retries.options
         )
         self._parsed: dict[str, _Asked | None] = {}
+        self.judgements = judged_walks.Judgements()
 
     def run(self, now: datetime.datetime) -> None:
         """Give resources that came free to leases that wait."""
@@ -152,6 +156,7 @@ class Walk:
                     row.lease_id, row.arrival, window, tuple(asked_for)
                 )
             )
+        self.judgements.begin([kind.requirements for kind in kinds.values()])
         return found
 
     def _parse(self, wanted: retry_queue.Wanted) -> _Asked | None:
@@ -232,8 +237,9 @@ class Walk:
         """:raises: Contended, ClaimLost"""
         try:
             guard = self.retries.limits.guard(lease)
-            return transactions.retry(
-                lambda attempt: self._grant(lease, offer, now, attempt, guard)
+            return transactions.book(
+                self.database,
+                lambda attempt: self._grant(lease, offer, now, attempt, guard),
             )
         except (exception.OverLimit, exception.CloudUnavailable) as refusal:
             # Leases behind this one need not wait until its project gives
@@ -273,7 +279,7 @@ class Walk:
                     among=offer.among,
                     replan=replanning.Replan.of(attempt)
                     if offer.moves_promises
-                    else replanning.Replan.NO,
+                    else replanning.NO,
                 ),
             )
             leases.release(
@@ -316,7 +322,8 @@ class _Round:
         self.walk = walk
         self.queued_leases = line
         self.now = now
-        self.line = queueing.Line(now, walk.options.cleaning_time)
+        self.holds = walk.judgements.holds
+        self.line = queueing.Line(now, walk.options.cleaning_time, self.holds)
         self.upto = 0
         self.may_move = walk.options.replan_limit > 0
         self.freed_resources: dict[int, wishes.FreedResource] = {}
@@ -332,26 +339,19 @@ class _Round:
         return when to go on."""
         with self.walk.database.reader() as session:
             self._learn(
-                session,
-                [
-                    resource_id
-                    for resource_id in self.freed
-                    if resource_id is not None
-                ],
+                session, [key for key in self.freed if key is not None]
             )
         looked_at = 0
         for queued in self.queued_leases:
-            if self._may_gain(queued) or self._may_ask(queued):
-                looked_at += 1
+            try:
+                is_next = self._may_gain(queued) or self._may_ask(queued)
+                looked_at += is_next
                 if looked_at > MOST:
                     return self.now
-                try:
-                    gone = self._serve(queued)
-                except (exception.Conflict, exception.Contended):
-                    return self.now + SOON
-                if not gone:
-                    self.line.join(queued)
-            else:
+                gone = is_next and self._serve(queued)
+            except _STOPS:
+                return self.now + SOON
+            if not gone:
                 self.line.join(queued)
             self.upto = queued.arrival
         return None
@@ -388,7 +388,7 @@ class _Round:
             and all(wish.ask.exclusive for wish in queued.wishes)
             and self.line.has_nobody_before(queued)
             and any(
-                resource.meets(wish.kind)
+                resource.meets(wish.kind, self.holds)
                 for resource in self._freed_for(queued)
                 for wish in queued.wishes
             )
@@ -409,16 +409,23 @@ class _Round:
 
         :raises: Conflict, Contended
         """
-        among = {}
+        among: dict[str, Collection[int]] = {}
         with self.walk.database.reader() as session:
-            for wish in queued.wishes:
-                among[wish.reservation_id] = self._find(session, queued, wish)
-            moves = any(
-                len(among[wish.reservation_id]) < wish.ask.least
-                for wish in queued.wishes
-            )
-            if moves and not self._might_move(session, queued):
-                return False
+            try:
+                for wish in queued.wishes:
+                    among[wish.reservation_id] = self._find(
+                        session, queued, wish
+                    )
+                moves = any(
+                    len(among[wish.reservation_id]) < wish.ask.least
+                    for wish in queued.wishes
+                )
+                if moves and not self._might_move(session, queued):
+                    return False
+            except exception.InvalidInput:
+                # Hosts have got too many values for Nova to judge. Its own
+                # try finds that, too, and tells its owner.
+                moves = False
         told = [key for key in self.freed if self._is_free(key, queued)]
         taken = self.walk.try_one(
             queued.lease_id, Offer(among, told, moves), self.now
@@ -437,21 +444,17 @@ class _Round:
         if not self._may_ask(queued):
             return False
         self.may_move = False
-        promised = replanning.Promises(
-            session,
-            self.walk.retries.types,
-            queued.wishes[0].kind.resource_type,
-            search.Search(
-                self.now,
-                self.walk.options.cleaning_time,
-                ignore=[wish.reservation_id for wish in queued.wishes],
-            ),
+        terms = search.Search(
+            self.now,
+            self.walk.options.cleaning_time,
+            ignore=[wish.reservation_id for wish in queued.wishes],
         )
-        return not promised.is_hopeless(
-            [
-                search.Wanted(wish.reservation_id, wish.ask, wish.window)
-                for wish in queued.wishes
-            ]
+        wanted = [
+            search.Wanted(wish.reservation_id, wish.ask, wish.window)
+            for wish in queued.wishes
+        ]
+        return not replanning.is_hopeless(
+            session, self.walk.retries.types, wanted, terms
         )
 
     def _find(

@@ -120,9 +120,16 @@ class Series:
         :raises: CloudUnavailable if limits are not known
         """
         if asked.key and (first := self.single.repeats.made(asked.key)):
-            return Made(self.get(first.series_id or ''), refused=None)
+            found = self.get(first.series_id or '')
+            self.single.at_once.make(found, now)
+            return Made(found, refused=None)
         _check_type(asked)
-        drafts = self.single.requests.drafts(_repeated(asked, repeat), now)
+        drafts = [
+            self.single.at_once.marked(draft, now)
+            for draft in self.single.requests.drafts(
+                _repeated(asked, repeat), now
+            )
+        ]
         self._check_size(drafts)
         guard = self.single.limits.guard(drafts[0])
         if not dry_run:
@@ -142,13 +149,14 @@ class Series:
                 return made
 
         try:
-            made = transactions.retry(book)
+            made = transactions.book(self.database, book, dry_run=dry_run)
         except exception.Repeated:
             # The other request's series exists now, or is deleted already.
             return self.create(asked, repeat, now)
         if not dry_run:
             for lease in made.leases:
                 self.single.tell_created(lease)
+            self.single.at_once.make(made.leases, now)
         return made
 
     def _transaction(
@@ -170,8 +178,6 @@ class Series:
         )
         refused = {each.lease.id for each in plans.refused}
         made = [lease for lease in drafts if lease.id not in refused]
-        if refused and not (repeat.partial and made):
-            raise _refusal(plans.refused[0], drafts)
         # The guard of the booking must come before anything is written.
         allocations_db.advance(session, plans.generations)
         leases_db.insert(session, *made)
@@ -179,7 +185,7 @@ class Series:
         if plans.moved is not None:
             replanning.write(session, plans.moved, now, plans_of.options)
         for planned in plans.planned.values():
-            plans_of.write(session, planned, {})
+            plans_of.write(session, planned, {}, now)
         if plans.moved is not None and plans.moved.left:
             capacity.freed(session, now, plans.moved.left)
         return Made(made, plans.refused)
@@ -276,16 +282,3 @@ def _check_type(asked: lease_requests.NewLease) -> None:
             f'Leases of type {asked.lease_type} do not repeat: leave out '
             'lease_type, or repeat'
         )
-
-
-def _refusal(
-    refused: series_plans.Refused, drafts: Sequence[objects.Lease]
-) -> exception.NotEnoughResources:
-    """Return the error for a series of which one lease does not fit."""
-    number = drafts.index(refused.lease) + 1
-    start = refused.lease.start_date
-    return exception.NotEnoughResources(
-        reason=f'{refused.why.values["reason"]}; this is lease {number} of '
-        f'{len(drafts)} of the series, from {start:%Y-%m-%d %H:%M}',
-        what=refused.why.values['what'],
-    )

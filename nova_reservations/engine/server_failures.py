@@ -153,7 +153,8 @@ class ServerFailures:
                 or reservation.missing_resources == any_failed
             ):
                 return None
-            healing.set_flags(session, reservation.id, any_failed, False, now)
+            flags = healing.Flags(missing=any_failed)
+            healing.set_flags(session, reservation.id, flags, now)
             leases.change(session, seen, now, degraded=any_failed)
             return leases.get(session, lease_id)
 

@@ -133,8 +133,8 @@ class ServerLeases:
         return lease.is_used and kind.demand(reservation.params) is not None
 
     def check_resize(self, server_uuid: str, flavor_id: str) -> None:
-        """Check that the server still fits into its guaranteed place, if it
-        has one.
+        """Check that a server with a lease of its own joins no other, and
+        still fits into its guaranteed place, if it has one.
 
         :raises: InvalidState if it does not
         """
@@ -144,10 +144,10 @@ class ServerLeases:
         if found is None or found.status not in CARRYING:
             return
         slot = self.access.slot(found)
-        if slot is None:
-            return
         if objects.is_id(flavor_id) and self.access.find(flavor_id):
             reason = 'a server can be in one reservation only'
+        elif slot is None:
+            return
         else:
             try:
                 known = self.cloud.slots.find_flavor(
@@ -163,7 +163,7 @@ class ServerLeases:
         raise exception.InvalidState(
             kind='Server',
             id=server_uuid,
-            status=f'guaranteed a place by lease {found.lease_id}',
+            status=f'in lease {found.lease_id}, of its own',
             reason=reason,
         )
 

@@ -158,8 +158,10 @@ def close(
 def check_none_leaves(
     session: api.Session, types: resource_types.Types, lease: objects.Lease
 ) -> None:
-    """:raises: InvalidState while anything of the lease is being given back:
-    what turns out to be used must stay for as long as the lease"""
+    """:raises: BeingGivenBack while anything of the lease is being given back:
+    what turns out to be used must stay for as long as the lease
+    :raises: InvalidState if no worker gives it back
+    """
     params = {item.id: item.params for item in lease.reservations}
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
@@ -170,19 +172,23 @@ def check_none_leaves(
         for holdings in held.values()
         for holding in holdings
     ):
-        reason = (
-            'something of it is just being given back; try again in a few '
-            'seconds'
-        )
         if surplus and lease.prepared:
             # A worker of the previous release handled the change, and does
             # not give back slots.
-            reason = (
-                'it has more slots than amount says: change it to the same '
-                'amount first, by a request of its own, to give them back'
+            raise exception.InvalidState(
+                kind='Lease',
+                id=lease.id,
+                status=lease.status,
+                reason='it has more slots than amount says: change it to the '
+                'same amount first, by a request of its own, to give them '
+                'back',
             )
-        raise exception.InvalidState(
-            kind='Lease', id=lease.id, status=lease.status, reason=reason
+        raise exception.BeingGivenBack(
+            kind='Lease',
+            id=lease.id,
+            status=lease.status,
+            reason='something of it is just being given back; try again in a '
+            'few seconds',
         )
 
 

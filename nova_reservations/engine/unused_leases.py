@@ -218,12 +218,14 @@ class UnusedLeases:
                 tuple(holding.resource for holding in holdings),
                 now,
             )
+            came = servers[item.id]
             bookings.append(
                 (
                     self.types[item.resource_type],
                     dataclasses.replace(
                         booking,
-                        servers=servers.get(item.id, frozenset()),
+                        servers=came.servers,
+                        chosen=came.chosen,
                     ),
                 )
             )

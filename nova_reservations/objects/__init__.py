@@ -24,6 +24,7 @@ from nova_reservations.objects.lease import LeasedServer
 from nova_reservations.objects.lease import LeaseQuery
 from nova_reservations.objects.lease import OpenReservation
 from nova_reservations.objects.lease import Reservation
+from nova_reservations.objects.message import Message
 from nova_reservations.objects.names import group_id
 from nova_reservations.objects.names import HINT
 from nova_reservations.objects.names import HOST
@@ -64,6 +65,7 @@ __all__ = (
     'Lease',
     'LeaseQuery',
     'LeasedServer',
+    'Message',
     'OpenReservation',
     'Property',
     'Reason',

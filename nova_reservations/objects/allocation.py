@@ -55,12 +55,15 @@ class Condition:
     :ivar down_since: when it was found to have failed; None: it has not.
     :ivar forced_down: it has failed, and somebody who knows has declared that
         nothing runs on it.
+    :ivar lost: why Nova or placement can not use it, whatever its monitor
+        sees, for operators: it has failed; None: nothing is known of that.
     """
 
     hold: states.Hold | None = None
     held_since: datetime.datetime | None = None
     down_since: datetime.datetime | None = None
     forced_down: bool = False
+    lost: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -93,6 +96,7 @@ class Holding:
     :ivar emptied_at: when an operator last asked to move servers of leases
         that have left it; stays_because: why those of this lease were not
         moved.
+    :ivar lost: it has failed because Nova or placement can not use it.
     """
 
     resource: host.Resource
@@ -109,6 +113,7 @@ class Holding:
     cordoned: bool = False
     emptied_at: datetime.datetime | None = None
     stays_because: str | None = None
+    lost: bool = False
 
     @property
     def usable(self) -> bool:

@@ -111,6 +111,16 @@ REASONS = (
         while_set='braked_at',
     ),
     Reason(
+        'lost: Nova or placement can not use it',
+        'lost',
+        'down_since',
+        None,
+        frozenset(Use),
+        by='monitor',
+        since='down_since',
+        while_set='lost',
+    ),
+    Reason(
         'failed',
         'failed',
         'down_since',

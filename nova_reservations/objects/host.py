@@ -69,6 +69,10 @@ class HostFacts:
     :ivar nested: the inventories of the providers below its own, without that
         of our slots.
     :ivar tree: stands for the generations of these; empty: there are none.
+    :ivar specs: pairs of a name and a value, sorted: cpu_info, in a form that
+        hosts with the same CPUs share; and by its scope, what the metadata of
+        the host's aggregates have of each key, separated by commas.
+    :ivar aggregates: stands for the latter; empty: it is not known.
     """
 
     uuid: str
@@ -89,6 +93,8 @@ class HostFacts:
     cell: str = ''
     nested: tuple[Inventory, ...] = ()
     tree: str = ''
+    specs: tuple[tuple[str, str], ...] = ()
+    aggregates: str = ''
 
     @property
     def all_inventories(self) -> tuple[Inventory, ...]:
@@ -118,7 +124,9 @@ class Host:
         that nothing is moved.
     :ivar fenced_for: the lease that a drainable host is emptied for, or has
         yet to be given back from; fenced_at: since when.
-    :ivar status_reason: what its enrolment waits for, for an operator.
+    :ivar lost: why Nova or placement can not use it; it counts as failed.
+    :ivar status_reason: what its enrolment waits for, or why it is lost, for
+        an operator.
     :ivar cordoned_at: since when an operator keeps new leases off it.
     """
 
@@ -137,6 +145,7 @@ class Host:
     braked_at: datetime.datetime | None = None
     status_reason: str | None = None
     cordoned_at: datetime.datetime | None = None
+    lost: str | None = None
 
     @property
     def bookable(self) -> bool:

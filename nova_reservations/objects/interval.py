@@ -4,6 +4,9 @@
 import dataclasses
 import datetime
 
+LAST = datetime.datetime(9998, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
+"""The last date of a lease: less than a year can be added to it."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Interval:
@@ -23,6 +26,12 @@ class Interval:
 
     def padded(self, by: datetime.timedelta) -> 'Interval':
         return Interval(self.start - by, self.end + by)
+
+
+def of_use(start: datetime.datetime, end: datetime.datetime) -> Interval:
+    """Return the window of a use: one that was over in the second in which it
+    began, and is not released, lasts that second."""
+    return Interval(start, max(end, start + datetime.timedelta(seconds=1)))
 
 
 Taken = tuple[int, datetime.datetime, datetime.datetime]

@@ -49,6 +49,10 @@ class Reservation:
         this one was asked for itself.
     :ivar servers: of a reservation of type names.SERVER, in the order in which
         they were made.
+    :ivar missing_reason: which resources it lacks that no other can replace;
+        None: none.
+    :ivar untold_reason: why nobody could be told that it ends; None: there was
+        nobody to be told, or they were, or may still be.
     """
 
     id: str
@@ -63,6 +67,8 @@ class Reservation:
     servers: tuple[LeasedServer, ...] = ()
     part_of: str | None = None
     part_name: str | None = None
+    missing_reason: str | None = None
+    untold_reason: str | None = None
 
     @property
     def living(self) -> tuple[str, ...]:
@@ -110,6 +116,8 @@ class Lease:
     :ivar series_id: of the leases that were created with it; None: it was
         created alone.
     :ivar deleted_at: when it was deleted; None: it was not.
+    :ivar latest_end: the latest end that it has had since it began; None: it
+        has had no other than its present one.
     """
 
     id: str
@@ -140,6 +148,7 @@ class Lease:
     series_id: str | None = None
     unused_at: datetime.datetime | None = None
     deleted_at: datetime.datetime | None = None
+    latest_end: datetime.datetime | None = None
 
     @property
     def why(self) -> reasons.Reason | None:
@@ -241,6 +250,12 @@ class Lease:
         )
 
     @property
+    def has_begun(self) -> bool:
+        """Return whether it is, or has been, ACTIVE."""
+        start = self.event(states.EventType.START)
+        return start is not None and start.status == states.Event.DONE
+
+    @property
     def is_deserted(self) -> bool:
         """Return whether servers carried it, and all of them are gone."""
         carried = self.server_reservation
@@ -280,6 +295,7 @@ class LeaseQuery:
     :ivar deleted: True: only deleted leases; False: only others; None: both.
     """
 
+    id: str | None = None
     project_id: str | None = None
     statuses: tuple[states.Lease, ...] = ()
     name: str | None = None

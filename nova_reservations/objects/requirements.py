@@ -28,19 +28,18 @@ A resource that is no host has the facts ``id`` and ``name``, inventories and
 properties, and no traits.
 """
 
-from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import json
 import math
-import operator
 import re
 import reprlib
 from typing import Any
+from typing import Protocol
 from typing import TypeAlias
 
 from nova_reservations import exception
+from nova_reservations.objects import expressions
 from nova_reservations.objects import names
 
 NUMBERS = frozenset(
@@ -64,8 +63,13 @@ TEXTS = frozenset(
         'service_name',
     }
 )
+NAMES = frozenset({'id', 'service_name', 'hypervisor_hostname'})
+"""The facts by which one host is told from all others."""
 INVENTORY = 'inventory:'
 TRAIT = 'trait:'
+CPU_INFO = 'cpu_info:'
+AGGREGATES = 'aggregate_instance_extra_specs:'
+"""What follows is a key in the metadata of a host's aggregates."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Facts:
         return not (
             key in self.numbers
             or key in self.texts
-            or key.startswith((INVENTORY, TRAIT))
+            or key.startswith((INVENTORY, TRAIT, CPU_INFO, AGGREGATES))
         )
 
 
@@ -97,19 +101,28 @@ def facts_of(resource_type: str) -> Facts:
     return OF_HOSTS if resource_type == names.HOST else OF_OTHERS
 
 
+# Requirements are expressions: whoever uses them needs this module only.
+AllOf = expressions.AllOf
+AnyOf = expressions.AnyOf
+Comparison = expressions.Comparison
+Expression: TypeAlias = expressions.Expression
+Holds: TypeAlias = expressions.Holds
+Judged = expressions.Judged
+Not = expressions.Not
+OPERATORS = expressions.OPERATORS
+Trait = expressions.Trait
+judged = expressions.judged
+keys = expressions.keys
+meets = expressions.meets
+number = expressions.number
+size = expressions.size
+within = expressions.within
+
 MAX_DEPTH = 16
 MAX_COMPARISONS = 256
-
-OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    '==': operator.eq,
-    '!=': operator.ne,
-    '<': operator.lt,
-    '<=': operator.le,
-    '>': operator.gt,
-    '>=': operator.ge,
-    '<in>': operator.contains,
-}
-"""Each takes what the host has, then what it is compared with."""
+MAX_SPEC = 255
+"""The most characters of a value that Nova judges, as in a flavor: its CPU
+grows with the square of their number."""
 
 _AS_TEXT = {
     's==': '==',
@@ -124,61 +137,44 @@ _IN_LISTS = {'=': '=='}
 _IN_EXTRA_SPECS = {
     **{name: name for name in (*OPERATORS, *_AS_TEXT)},
     '=': '>=',
-    # Nova has these operators, which are not supported here: a value that
-    # begins with one is refused, and not taken for text.
+    # What follows is not one word; a value that begins so is never taken for
+    # text. Nova does not know <range-in>, though its libraries do.
     '<all-in>': '<all-in>',
     '<range-in>': '<range-in>',
 }
 
-_NUMBER = re.compile(r'[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?')
+_CHANGING = frozenset(
+    {
+        'disk_mb_used',
+        'failed_builds',
+        'free_disk_mb',
+        'free_ram_mb',
+        'io_workload',
+        'num_instances',
+        'num_io_ops',
+        'vcpus_used',
+    }
+)
+_COUNTERS = ('num_vm_', 'num_task_', 'num_os_type_', 'num_proj_')
+
 _PLACEMENT_NAME = re.compile(r'[A-Z0-9_]{1,255}')
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Comparison:
-    """A comparison of what the host has, by key, with value.
+class NovaSpecs(Protocol):
+    """Translates extra specs that Nova's filters read."""
 
-    :ivar operator: a key of OPERATORS.
-    :ivar value: a float compares as number, a string as text.
-    """
+    def requirement(self, key: str, value: str) -> Expression | None:
+        """Return the requirement; None: Nova's filters do not know the key.
 
-    operator: str
-    key: str
-    value: float | str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Trait:
-    name: str
-    required: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Not:
-    part: 'Expression'
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AllOf:
-    """True without parts."""
-
-    parts: tuple['Expression', ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AnyOf:
-    """False without parts."""
-
-    parts: tuple['Expression', ...]
-
-
-Expression: TypeAlias = AllOf | AnyOf | Not | Comparison | Trait
+        :raises: InvalidInput
+        """
 
 
 def parse(
     *sources: Any,
     constants: Mapping[str, str] | None = None,
     facts: Facts = OF_HOSTS,
+    nova: NovaSpecs | None = None,
 ) -> Expression | None:
     """Return the requirements of all sources together; None: nothing is
     required.
@@ -187,11 +183,12 @@ def parse(
     :param constants: facts that are the same for all hosts here, such as the
         region. A comparison with another value is refused.
     :param facts: of the type of resource that is asked for.
+    :param nova: for what Nova's filters read; None: nothing of it is known.
     :raises: InvalidInput
     """
     parts = []
     for source in sources:
-        parser = _Parser(source, constants or {}, facts)
+        parser = _Parser(source, constants or {}, facts, nova)
         tree = parser.load()
         if tree:
             parts.append(parser.expression(tree, depth=1))
@@ -200,56 +197,15 @@ def parse(
     return AllOf(tuple(parts)) if parts else None
 
 
-def meets(
-    expression: Expression,
-    facts: Mapping[str, float | str],
-    traits: Collection[str],
-) -> bool:
-    """Return whether a host meets the expression; the database finds this out
-    for many at once.
-
-    :param facts: the keys of the host but its traits; what it lacks is not
-        there.
-    """
-    match expression:
-        case AllOf(parts):
-            return all(meets(part, facts, traits) for part in parts)
-        case AnyOf(parts):
-            return any(meets(part, facts, traits) for part in parts)
-        case Not(part):
-            return not meets(part, facts, traits)
-        case Trait(name, required):
-            return (name in traits) is required
-        case Comparison(name, key, value):
-            return key in facts and _compare(name, facts[key], value)
-
-
-def _compare(name: str, has: float | str, value: float | str) -> bool:
-    if isinstance(value, float) and isinstance(has, str):
-        as_number = number(has)
-        if as_number is None:
-            return name == '!='
-        has = as_number
-    return bool(OPERATORS[name](has, value))
-
-
-def number(text: str) -> float | None:
-    """Return the number that a property, or a value, is written as."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    value = float(text)
-    return value if math.isfinite(value) else None
-
-
-def within(
-    expression: Expression | None, key: str, values: Collection[str]
-) -> Expression:
-    """Return the expression with one more condition: the key has one of
-    these values."""
-    one_of = AnyOf(
-        tuple(Comparison('==', key, value) for value in sorted(values))
+def changes(key: str) -> bool:
+    """Return whether it is a number of Nova's that changes with each server
+    on a host."""
+    name, colon, _ = key.partition(':')
+    return (
+        name in _CHANGING
+        or name.startswith(_COUNTERS)
+        or (name == 'stats' and bool(colon))
     )
-    return AllOf((one_of,) if expression is None else (expression, one_of))
 
 
 def properties(
@@ -259,39 +215,32 @@ def properties(
     return frozenset(filter(facts.is_property, keys(expression)))
 
 
-def keys(expression: Expression | None) -> frozenset[str]:
-    """Return the keys that it compares, without traits."""
+def names_one(expression: Expression | None, facts: Facts = OF_HOSTS) -> bool:
+    """Return whether it requires a certain resource, by its name or id."""
     match expression:
-        case AllOf(parts) | AnyOf(parts):
-            return frozenset().union(*map(keys, parts))
-        case Not(part):
-            return keys(part)
-        case Comparison(key=key):
-            return frozenset({key})
+        case AllOf(parts):
+            return any(names_one(part, facts) for part in parts)
+        case Comparison(operator='==', key=key):
+            return key in _IDENTITIES and not facts.is_property(key)
         case _:
-            return frozenset()
+            return False
 
 
-def size(expression: Expression | None) -> int:
-    """Return how many comparisons it has, with those of traits."""
-    match expression:
-        case AllOf(parts) | AnyOf(parts):
-            return sum(map(size, parts))
-        case Not(part):
-            return size(part)
-        case None:
-            return 0
-        case _:
-            return 1
+_IDENTITIES = frozenset({'id', 'name', 'service_name', 'hypervisor_hostname'})
 
 
 class _Parser:
     def __init__(
-        self, source: Any, constants: Mapping[str, str], facts: Facts
+        self,
+        source: Any,
+        constants: Mapping[str, str],
+        facts: Facts,
+        nova: NovaSpecs | None,
     ) -> None:
         self.source = source
         self.constants = constants
         self.facts = facts
+        self.nova = nova
         self.comparisons = 0
 
     def malformed(self, reason: str) -> exception.InvalidInput:
@@ -367,23 +316,60 @@ class _Parser:
                     f'{reprlib.repr(value)} is neither a string nor a number'
                 )
 
-    def comparison(self, name: str, key: str, value: str) -> Expression:
-        self.comparisons += 1
+    def count(self, comparisons: int, *texts: str) -> None:
+        self.comparisons += comparisons
         if self.comparisons > MAX_COMPARISONS:
             raise self.malformed(f'more than {MAX_COMPARISONS} comparisons')
-        for text in (key, value):
+        for text in texts:
             self.check_storable(text)
+
+    def comparison(self, name: str, key: str, value: str) -> Expression:
+        self.count(1, key, value)
         as_text = name in _AS_TEXT
         name = name.removeprefix('s')
         if name not in OPERATORS:
             raise self.malformed(
                 f'{name} is no operator: use one of {" ".join(OPERATORS)}'
             )
+        if key.startswith((CPU_INFO, AGGREGATES)):
+            return self.judged(name, key, value, as_text)
         if key in self.constants:
             return self.constant(name, key, value)
+        if changes(key):
+            raise self.malformed(
+                f'{key} of a host changes by the minute, so that no lease for '
+                'later can be planned by it'
+            )
         if key.startswith(TRAIT):
             return self.trait(name, key.removeprefix(TRAIT), value)
         return Comparison(name, key, self.operand(key, value, as_text))
+
+    def judged(
+        self, name: str, key: str, value: str, as_text: bool
+    ) -> Expression:
+        """Return a comparison in a list in the words of Nova's filters."""
+        if len(value.split()) != 1:
+            raise self.malformed(f'{key} is compared with one word')
+        if name != '<in>' and (as_text or number(value) is None):
+            name = f's{name}'
+        elif name in ('<', '>'):
+            raise self.malformed(f'{key} compares numbers by <= or >= only')
+        scope = '' if key.startswith(AGGREGATES) else 'capabilities:'
+        found = self.of_nova(f'{scope}{key}', f'{name} {value}')
+        if found is None:
+            raise self.malformed(f'only hosts have {key}')
+        return found
+
+    def of_nova(self, key: str, value: str) -> Expression | None:
+        if self.nova is None or not self.facts.traits:
+            return None
+        try:
+            found = self.nova.requirement(key, value)
+        except exception.InvalidInput as error:
+            raise self.malformed(str(error)) from error
+        if found is not None and len(value) > MAX_SPEC:
+            raise self.malformed(f'{key} has more than {MAX_SPEC} characters')
+        return found
 
     def operand(self, key: str, value: str, as_text: bool) -> float | str:
         if key.startswith(INVENTORY):
@@ -421,6 +407,10 @@ class _Parser:
         return Trait(trait, value == 'required')
 
     def extra_spec(self, key: str, value: str) -> Expression:
+        found = self.of_nova(key, value)
+        if found is not None:
+            self.count(size(found), key, value)
+            return found
         name = self.extra_spec_key(key)
         match value.split():
             case ['<or>', *_] as words:
@@ -430,6 +420,13 @@ class _Parser:
                     tuple(
                         self.comparison('==', name, word)
                         for word in words[1::2]
+                    )
+                )
+            case ['<all-in>', _, *_] as words:
+                return AllOf(
+                    tuple(
+                        self.comparison('<in>', name, word)
+                        for word in words[1:]
                     )
                 )
             case [word, *operands] if word in _IN_EXTRA_SPECS:
@@ -449,8 +446,8 @@ class _Parser:
             return key
         if scope != 'capabilities':
             raise self.malformed(
-                f'{key} does not tell of hosts: only capabilities:, trait: '
-                'and keys without a scope do'
+                f'{key} does not tell of hosts: only capabilities:, '
+                f'{AGGREGATES}, trait: and keys without a scope do'
             )
         return name
 

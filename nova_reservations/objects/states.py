@@ -126,12 +126,13 @@ that of a part, where what it is part of could not be started."""
 EVENT_TRANSITIONS: dict[Event, frozenset[Event]] = {
     Event.UNDONE: frozenset({Event.IN_PROGRESS, Event.DONE, Event.ERROR}),
     Event.IN_PROGRESS: frozenset({Event.DONE, Event.ERROR, Event.UNDONE}),
-    Event.DONE: frozenset({Event.UNDONE}),
+    Event.DONE: frozenset({Event.UNDONE, Event.ERROR}),
     Event.ERROR: frozenset({Event.UNDONE}),
 }
 """Every state goes back to UNDONE: an update has moved the event to a time
 that is still to come. UNDONE to DONE is the start of a lease that was
-prepared ahead; UNDONE to ERROR that of one that got no resources."""
+prepared ahead; UNDONE to ERROR that of one that got no resources. DONE to
+ERROR is an event that somebody was to be told of, and could not be."""
 
 # Keyed by type, because members of different types are equal if their values
 # are.
@@ -167,9 +168,15 @@ FIRST = WAITING | {Lease.PENDING}
 OPEN = frozenset({Lease.PENDING, Lease.STARTING, Lease.ACTIVE})
 """Leases whose promise still stands."""
 
+COMING = frozenset({Lease.PENDING, Lease.STARTING})
+"""Leases that are promised, and have not started."""
+
 LETTING_IN = frozenset({Lease.STARTING, Lease.ACTIVE})
 """Leases whose active reservations servers may land in: parts are active
 before what they are part of has started."""
+
+ENDING = frozenset({Lease.TERMINATING, Lease.DELETING})
+"""Leases that give back all that they have."""
 
 OVER = frozenset({Lease.TERMINATED, Lease.TIMEDOUT, Lease.ERROR})
 """Leases that nothing more will be done for, if nothing of them is left in

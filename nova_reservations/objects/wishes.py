@@ -89,12 +89,19 @@ class FreedResource:
     inventories: Collection[host.Inventory]
     uses: Collection[Use]
 
-    def meets(self, kind: Kind) -> bool:
+    def meets(
+        self,
+        kind: Kind,
+        holds: requirements.Holds = requirements.Judged.holds,
+    ) -> bool:
+        """:param holds: judges what Nova judges; its errors are let through"""
         if kind.resource_type != self.resource_type:
             return False
         if kind.requirements is None:
             return True
-        return requirements.meets(kind.requirements, self.facts, self.traits)
+        return requirements.meets(
+            kind.requirements, self.facts, self.traits, holds
+        )
 
     def is_free(
         self,

@@ -40,7 +40,12 @@ def condition(
     down_after: datetime.timedelta,
 ) -> objects.Condition:
     """Return the condition of a resource, from the one known and what the
-    monitor sees."""
+    monitor sees.
+
+    What is lost stays so: the monitor may see another machine by its name.
+    """
+    if was.lost is not None:
+        return dataclasses.replace(was, forced_down=seen.failed)
     if seen.failed:
         return objects.Condition(
             down_since=was.down_since or now, forced_down=True
@@ -57,6 +62,20 @@ def condition(
             return held
         return objects.Condition(down_since=now)
     return objects.Condition()
+
+
+def lost(
+    was: objects.Condition, reason: str | None, now: datetime.datetime
+) -> objects.Condition:
+    """Return the condition of a resource that Nova or placement can not use
+    for this reason; None: that is over."""
+    if reason is None:
+        return dataclasses.replace(was, lost=None)
+    return objects.Condition(
+        down_since=was.down_since or now,
+        forced_down=was.forced_down,
+        lost=reason,
+    )
 
 
 def _held(

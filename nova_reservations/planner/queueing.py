@@ -13,6 +13,7 @@ import datetime
 import itertools
 
 from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
 from nova_reservations.objects import wishes
 
 
@@ -35,8 +36,12 @@ class Line:
     behind them."""
 
     def __init__(
-        self, now: datetime.datetime, cleaning: datetime.timedelta
+        self,
+        now: datetime.datetime,
+        cleaning: datetime.timedelta,
+        holds: requirements.Holds = requirements.Judged.holds,
     ) -> None:
+        self._holds = holds
         self._now = now
         self._cleaning = cleaning
         self._ahead: list[tuple[wishes.Kind, interval.Interval]] = []
@@ -75,7 +80,7 @@ class Line:
         resource."""
         known = self._known.setdefault(resource.id, _Known())
         return (
-            _meets(known, resource, wish.kind)
+            self._meets(known, resource, wish.kind)
             and not self._is_kept(known, resource, queued.window)
             and resource.is_free(wish, self._now, self._cleaning)
         )
@@ -89,18 +94,20 @@ class Line:
         for kind, wanted in itertools.islice(
             self._ahead, known.compared, None
         ):
-            if _meets(known, resource, kind):
+            if self._meets(known, resource, kind):
                 _add(known.kept, wanted)
         known.compared = len(self._ahead)
         return _overlap(known.kept, window)
 
-
-def _meets(
-    known: _Known, resource: wishes.FreedResource, kind: wishes.Kind
-) -> bool:
-    if kind not in known.meets:
-        known.meets[kind] = resource.meets(kind)
-    return known.meets[kind]
+    def _meets(
+        self,
+        known: _Known,
+        resource: wishes.FreedResource,
+        kind: wishes.Kind,
+    ) -> bool:
+        if kind not in known.meets:
+            known.meets[kind] = resource.meets(kind, self._holds)
+        return known.meets[kind]
 
 
 def _overlap(

@@ -13,6 +13,7 @@ Decision 0031: doc/source/decisions/0031-promises-may-move
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -91,15 +92,17 @@ def make_rooms(
     held: Mapping[int, Iterable[timelines.Promise]],
     leases: Iterable[Iterable[Newcomer]],
     limit: int,
+    is_spent: Callable[[], bool] = lambda: False,
 ) -> Room:
     """Return resources for the newcomers of several leases: for all of a
     lease, or for none. Newcomers may move for each other, too.
 
     :param limit: exchanges that are tried in all
+    :param is_spent: returns whether the search must end
     """
     lines = timelines.Timelines(held)
     before = dict(lines.lines)
-    search = _Search(lines, limit)
+    search = _Search(lines, limit, is_spent)
     accepted: list[Newcomer] = []
     refused = []
     for number, newcomers in enumerate(leases):
@@ -123,9 +126,15 @@ def make_rooms(
 class _Search:
     """:ivar left: how many exchanges may still be tried."""
 
-    def __init__(self, lines: timelines.Timelines, limit: int) -> None:
+    def __init__(
+        self,
+        lines: timelines.Timelines,
+        limit: int,
+        is_spent: Callable[[], bool],
+    ) -> None:
         self.lines = lines
         self.left = limit
+        self.is_spent = is_spent
 
     def place_all(self, newcomer: Newcomer) -> bool:
         """Clear all resources that the newcomer must have, and give them."""
@@ -156,7 +165,7 @@ class _Search:
         )
         for depth in range(_DEPTH + 1):
             for each in choice:
-                if self.left < 0:
+                if self._has_ended():
                     return False
                 if self._clear(each, *window, depth):
                     # A kept resource must stay with the newcomer; any other
@@ -238,7 +247,10 @@ class _Search:
 
     def _may_try(self) -> bool:
         self.left -= 1
-        return self.left >= 0
+        return not self._has_ended()
+
+    def _has_ended(self) -> bool:
+        return self.left < 0 or self.is_spent()
 
     def _free_at(
         self, resource: int, promise: timelines.Promise

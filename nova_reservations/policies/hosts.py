@@ -14,15 +14,27 @@ PROPERTIES = 'reservations:hosts:properties'
 PRIVATE_PROPERTIES = 'reservations:hosts:properties:private'
 MAINTAIN = 'reservations:hosts:maintain'
 UPDATE_PROPERTY = 'reservations:hosts:properties:update'
+NAMES = 'reservations:hosts:names'
 
 RULES = [
     base.rule(
-        INDEX, base.ADMIN, 'List the enrolled hosts.', ('GET', '/os-hosts')
+        INDEX,
+        base.PROJECT_READER_OR_ADMIN,
+        'List the enrolled hosts, with their numbers in place of names.',
+        ('GET', '/os-hosts'),
     ),
     base.rule(
         SHOW,
+        base.PROJECT_READER_OR_ADMIN,
+        'Show an enrolled host, with its number in place of its names.',
+        ('GET', '/os-hosts/{host_id}'),
+    ),
+    base.rule(
+        NAMES,
         base.ADMIN,
-        'Show an enrolled host.',
+        'See their names and private properties too, and by ``detail`` their '
+        'cells and what their enrolment waits for; filter and sort by names.',
+        ('GET', '/os-hosts'),
         ('GET', '/os-hosts/{host_id}'),
     ),
     base.rule(

@@ -26,6 +26,7 @@ CREATE_ALL_PROJECTS = 'reservations:leases:create:all_projects'
 UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
 CELL = 'reservations:leases:cell'
+HOST_NAMES = 'reservations:leases:host_names'
 REASON_IN_FULL = 'reservations:leases:reason_in_full'
 INDEX_SHARED = 'reservations:leases:index:shared'
 SHOW_SHARED = 'reservations:leases:show:shared'
@@ -79,10 +80,10 @@ RULES = [
         DELETED,
         base.ADMIN,
         'See leases that were deleted: list them by ``deleted``, and with '
-        'others by ``changes-since``, and show one.',
+        'others by ``changes-since``, and show one by ``deleted``.',
         ('GET', '/leases?deleted=true'),
         ('GET', '/leases?changes-since={date}'),
-        ('GET', '/leases/{lease_id}'),
+        ('GET', '/leases/{lease_id}?deleted=true'),
     ),
     base.rule(
         SHOW,
@@ -136,6 +137,16 @@ RULES = [
         CELL,
         base.ADMIN,
         'Ask for hosts by their cell, as ``$cell``.',
+        ('POST', '/leases'),
+        ('POST', '/leases/offers'),
+        ('PUT', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        HOST_NAMES,
+        base.ADMIN,
+        'Ask for hosts by what names a single one, as ``$id``, '
+        '``$service_name`` and ``$hypervisor_hostname``. Whoever may can list '
+        'all hosts, by one request after another.',
         ('POST', '/leases'),
         ('POST', '/leases/offers'),
         ('PUT', '/leases/{lease_id}'),

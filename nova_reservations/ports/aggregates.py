@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 from typing import NamedTuple
 from typing import Protocol
@@ -96,13 +97,17 @@ class Aggregates(Protocol):
 
         :param database: the name of our database, which the aggregate bears
         :returns: what this has changed of the hosts' providers
-        :raises: CloudRefused if a host is unknown to Nova or placement
+        :raises: HostRefused if hosts are unknown to Nova or placement
         """
 
     def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         """Return whether the aggregate holds exactly these hosts, in Nova."""
+
+    def lacking(self, reservation_id: str, project_id: str) -> Sequence[str]:
+        """Return, in words, what is not as set_aggregate_hosts makes it, apart
+        from the hosts. An aggregate that is gone lacks only its hosts."""
 
     def remove_aggregate_hosts(
         self,

@@ -63,12 +63,15 @@ class HostVersion:
         to none.
     :ivar tree: stands for the generations of the providers below its own.
         None: these were not asked for.
+    :ivar aggregates: stands for the metadata of the host's aggregates. None:
+        no cell has told whose provider it is.
     """
 
     provider_generation: int
     availability_zone: str | None
     cell: str | None
     tree: str | None = None
+    aggregates: str | None = None
 
 
 class Hosts(Protocol):
@@ -95,6 +98,19 @@ class Hosts(Protocol):
         :raises: CloudUnavailable unless their cells have answered
         """
 
+    def without_provider(
+        self, hosts: Collection[objects.Resource]
+    ) -> Collection[str]:
+        """Return the service hosts of those of the hosts that placement has
+        no provider of."""
+
+    def unusable(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, str]:
+        """Return service host -> why no lease can use the host, for an
+        operator; without hosts that placement has a provider of, and that
+        Nova has mapped to a cell."""
+
     def pool_generations(
         self, trees: bool = False
     ) -> Mapping[str, HostVersion]:
@@ -106,6 +122,15 @@ class Hosts(Protocol):
 
         :param trees: whether to look below the hosts' own providers, too:
             one more request, for all providers of the cloud
+        """
+
+    def passes(self, key: str, fact: str, spec: str) -> bool:
+        """Return whether a host passes Nova's filter of extra specs.
+
+        :param key: of an extra spec, with its scope
+        :param fact: what the host has: its cpu_info, or the values in the
+            metadata of its aggregates, separated by commas
+        :param spec: the value of the extra spec
         """
 
     def compute_services(

@@ -51,9 +51,13 @@ class Server:
     :ivar state: Nova's vm_state, one of ServerState.
     :ivar task: Nova's task_state: the operation under way.
     :ivar fault: its last fault, if faults were asked for.
+    :ivar flavor: the name of its flavor, if Nova was asked for it.
     :ivar written_at: when Nova last wrote its row, if it has one.
     :ivar unbuilt: whether Nova has given it up before any host began to build
         it: nothing of it exists but its allocation in placement.
+    :ivar moved_to: the root providers of its own allocation, if only a
+        migration of it holds something here: it counts there. Empty until
+        nova-scheduler has claimed a host for the move.
     """
 
     uuid: str
@@ -62,10 +66,12 @@ class Server:
     state: str
     task: str | None = None
     fault: str | None = None
+    flavor: str | None = None
     written_at: datetime.datetime | None = dataclasses.field(
         default=None, compare=False
     )
     unbuilt: bool = False
+    moved_to: frozenset[str] = frozenset()
 
     @property
     def condition(self) -> str:
@@ -160,12 +166,14 @@ class Room:
 class Outcome:
     """The servers that a request has not changed yet, or will not.
 
+    Administrators are also told what the service has said that Nova failed at.
+
     :ivar waiting: server UUID -> what it waits for.
     :ivar failed: server UUID -> why; it is no use to ask again.
     """
 
-    waiting: Mapping[str, str]
-    failed: Mapping[str, str]
+    waiting: Mapping[str, objects.Reason]
+    failed: Mapping[str, objects.Reason]
 
 
 class Servers(Protocol):
@@ -195,7 +203,8 @@ class Servers(Protocol):
         """
 
     def heard_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
-        """Return UUID -> server, of those that are in a cell that answers.
+        """Return UUID -> server, with its flavor, of those that are in a cell
+        that answers.
 
         :param servers: UUIDs
         """
@@ -205,6 +214,15 @@ class Servers(Protocol):
         cells that answer.
 
         :param hosts: service hosts
+        """
+
+    def inhabited(self, hosts: Collection[str]) -> Collection[str]:
+        """Return those of the service hosts on which Nova has servers.
+
+        Servers that are on their way to a host, or count elsewhere and still
+        hold something there, may be missing: ``occupancy`` finds these, too.
+
+        :raises: CloudUnavailable if a cell does not answer
         """
 
     def gone_servers(self, servers: Collection[str]) -> Collection[str]:
@@ -277,7 +295,7 @@ class Servers(Protocol):
         check: Check,
         keep_images: bool = False,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         """Ask Nova to delete the servers; does not wait.
 
         Servers of a host that is down are deleted only if it is forced down:
@@ -297,7 +315,7 @@ class Servers(Protocol):
         key: RequestKey,
         check: Check,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
 
@@ -311,7 +329,7 @@ class Servers(Protocol):
         key: RequestKey,
         check: Check,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
 
@@ -327,6 +345,19 @@ class Servers(Protocol):
     ) -> Outcome:
         """Ask Nova to bring shelved servers back, once for a key; does not
         wait. A server that is not shelved counts as done."""
+
+    def confirm_resizes(
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
+    ) -> Mapping[str, objects.Reason]:
+        """Ask Nova to confirm the open resizes and cold migrations of the
+        servers; does not wait. They stay where they are.
+
+        :returns: server UUID -> why not, of those that Nova refused.
+        """
 
     def migrate_servers(
         self,
@@ -397,7 +428,7 @@ class Servers(Protocol):
         key: RequestKey,
         now: datetime.datetime,
         check: Check,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         """Finish the moves that were begun under the key, in any attempt;
         begin none.
 

@@ -4,6 +4,7 @@ host."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 from typing import Protocol
 
@@ -62,15 +63,26 @@ class Slots(Protocol):
             be counted
         """
 
+    def ensure_class(self, slots: ReservedSlots) -> None:
+        """Make the resource class by which leftovers of the reservation are
+        found."""
+
+    def ensure_flavor(self, slots: ReservedSlots, check: Check) -> None:
+        """Make all that ensure_slots makes beside inventories: no host offers
+        slots yet. Workers may make the same at the same time.
+
+        The resource class comes first: leftovers are found by it.
+        """
+
     def ensure_slots(self, slots: ReservedSlots, check: Check) -> None:
         """Make the reservation's resource class, its inventories, flavor and
-        server group be exactly so; no project may use the flavor yet.
+        server group be exactly so; no project may use the flavor by it.
 
         Servers keep the slots that they hold. A host that is to have fewer
         slots than are held gives out no more; one that is to have none keeps
         all its slots as long as one is held.
 
-        :raises: CloudRefused if placement does not know a host
+        :raises: HostRefused if placement does not know a host
         """
 
     def has_slots(self, slots: ReservedSlots) -> bool:
@@ -81,6 +93,10 @@ class Slots(Protocol):
     def allow_flavor(self, slots: ReservedSlots, check: Check) -> None:
         """Let the project and its sharers use the flavor, and former sharers
         no longer."""
+
+    def lacking(self, slots: ReservedSlots) -> Sequence[str]:
+        """Return, in words, what is not as ensure_slots and allow_flavor make
+        it, apart from the inventories. What others have added is fine."""
 
     def delete_slots(
         self,
@@ -111,11 +127,23 @@ class Slots(Protocol):
         reservation_id: str,
         hosts: Collection[objects.Resource],
         servers: Collection[str],
+        chosen: Collection[str] = (),
     ) -> Occupancy:
-        """Return the servers that have the reservation's flavor, or hold a
-        slot of it, and those of servers that still exist.
+        """Return the servers that belong to the reservation, and those that
+        have been moved out of it, and of which a migration still holds a slot.
 
-        :param servers: UUIDs
+        A server belongs to the reservation whose slot it holds; while it has
+        no allocation of its own, to the one whose slot its migration holds. A
+        server that is on no host and holds nothing belongs to the one that its
+        flavor names. If that names none, it belongs to the one that it has
+        come to without naming it.
+
+        :param hosts: those on which slots are looked for; if there are none,
+            servers on hosts belong to the reservation by their flavors.
+        :param servers: UUIDs of the servers that have come to it, now or ever
+        :param chosen: those of them that have come without naming it
+
+        Decision 0063: doc/source/decisions/0063-who-counts-it-has-it
         """
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+import weakref
 
 from nova import exception as nova_exception
 from nova import objects
@@ -30,6 +31,10 @@ from nova_reservations.scheduler import requests
 
 LOG = log.getLogger(__name__)
 
+_refused: weakref.WeakSet[objects.RequestSpec] = weakref.WeakSet()
+"""Requests that may land nowhere: Nova would try each of their hosts, and each
+time claim it and have that undone."""
+
 
 def install() -> None:
     """Look after each claim; once per process."""
@@ -44,6 +49,8 @@ def _claim(
     if reserved_hosts is None or utils.request_is_rebuild(claim['spec_obj']):
         # A rebuild claims nothing.
         return wrapped(*args, **kwargs)
+    if claim['spec_obj'] in _refused:
+        return False
     if not wrapped(*args, **kwargs):
         return False
     claimed = claim['alloc_req']['allocations']
@@ -78,6 +85,7 @@ def _refusal(
             # A move must not depend on our database: placement's facts about
             # the new host are enough.
             return claims.refusal(claimed, claims.hint(request_spec))
+        _refused.add(request_spec)
         return str(error)
     if not admission.hosts:
         # Nobody has enrolled any host.

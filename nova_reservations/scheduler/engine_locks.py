@@ -9,13 +9,19 @@ Decision 0028: doc/source/decisions/0028-one-question-a-look
 """
 
 import fcntl
+import math
 import os
 import pathlib
 import threading
+import time
 
 from oslo_log import log
 
 LOG = log.getLogger(__name__)
+
+OFFER = 5
+"""Seconds for which a lock that is offered is left to other processes. They
+try twice a second to get one."""
 
 
 class EngineLocks:
@@ -35,12 +41,15 @@ class EngineLocks:
         self._lock: int | None = None
         self._released = False
         self._failed = False
+        self._offered_until = -math.inf
 
     def acquire(self) -> bool:
         """Return whether this process has a lock, or gets one now."""
         with self._mutex:
             if self._released or self._lock is not None:
                 return not self._released
+            if time.monotonic() < self._offered_until:
+                return False
             return self._acquire()
 
     def _acquire(self) -> bool:
@@ -64,13 +73,23 @@ class EngineLocks:
         LOG.info('This process starts and ends leases')
         return True
 
+    def offer(self) -> None:
+        """Give the lock up, and take one again only if other processes leave
+        one free for OFFER seconds."""
+        with self._mutex:
+            self._offered_until = time.monotonic() + OFFER
+            self._unlock()
+
     def release(self) -> None:
         """Give the lock up, and never take one again."""
         with self._mutex:
             self._released = True
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _try_all(self) -> int | None:
         """Lock a free file and return its descriptor; None: other processes

@@ -21,6 +21,7 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations import hooks
+from nova_reservations.cloud import time_limits
 from nova_reservations.db import migration
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import connections
@@ -91,6 +92,8 @@ def _check_enabled() -> None:
 hooks.check('scheduler')
 _check_enabled()
 conf.register_opts(CONF)
+time_limits.install()
+time_limits.install_for_bus()
 claim.install()
 open_reservations.install()
 host_states.install()

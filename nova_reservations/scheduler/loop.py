@@ -76,6 +76,7 @@ class Loop:
         self._last = time.monotonic()
         self._database_is_down = False
         self._warned_at: float | None = None
+        self._offered_at: float | None = None
 
     def start(self) -> None:
         self._last = time.monotonic()
@@ -108,15 +109,18 @@ class Loop:
         notifier.OUTBOX.flush()
 
     def watch(self) -> None:
-        """Restart the loop if it has died; log an error if it hangs."""
+        """Restart the loop if it has died; let another process look if it
+        hangs."""
         silence = time.monotonic() - self._last
         if silence < SILENCE:
             return
         if self._looking:
             LOG.error(
-                'The loop of reservations has been at one look for %d seconds',
+                'The loop of reservations has been at one look for %d seconds:'
+                ' another process of this nova-scheduler may look instead',
                 silence,
             )
+            self.locks.offer()
         else:
             LOG.error('The loop of reservations has died; it starts anew')
             self._call.stop()
@@ -124,11 +128,16 @@ class Loop:
 
     def _tick(self) -> None:
         self._last = time.monotonic()
-        if not self.locks.acquire():
+        self._offer_if_hung()
+        if not self.locks.acquire() and not self.worker.is_busy:
             return
         self._looking = True
         try:
             look = self.clock.look(self.looks.look)
+            if not self.locks.acquire():
+                # Another process looks now: only what was begun here is left.
+                self.worker.tend(look.now)
+                return
             if self._warned_at is not None:
                 LOG.info('The clocks agree again: leases start and end')
                 self.worker.recall(look.now)
@@ -143,6 +152,25 @@ class Loop:
             self._database_is_down = True
         finally:
             self._looking = False
+
+    def _offer_if_hung(self) -> None:
+        """Let another process go on if half of the threads hang.
+
+        This is repeated, as there may be another one only later. Where there
+        is none, this process goes on with the threads that are left.
+        """
+        now = time.monotonic()
+        if not self.worker.hangs:
+            if self._offered_at is not None:
+                LOG.info('The threads of reservations do not hang any more')
+                self._offered_at = None
+        elif self._offered_at is None or now - self._offered_at >= REMINDER:
+            LOG.error(
+                'Half of the threads in which leases start and end hang: '
+                'another process of this nova-scheduler may go on'
+            )
+            self.locks.offer()
+            self._offered_at = now
 
     def _warn(self, error: exception.ClocksDisagree) -> None:
         now = time.monotonic()

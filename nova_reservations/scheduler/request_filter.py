@@ -51,6 +51,7 @@ class ReservedHosts:
         :raises: RequestFilterFailed if it may land nowhere, or if what
             decides that can't be reached
         """
+        requests.bind_no_host(request_spec)
         try:
             admission = self.admissions.resolve(request_spec)
             if admission.guaranteed is not None:

@@ -14,6 +14,8 @@ from nova.scheduler import utils
 
 from nova_reservations import objects
 from nova_reservations.cloud import errors
+from nova_reservations.cloud import slot_flavors
+from nova_reservations.objects import ids
 from nova_reservations.scheduler.consumers import base as consumers
 
 HINT = objects.HINT
@@ -34,6 +36,24 @@ class Asked:
 
     reservation: Any
     in_slot: bool
+
+
+def bind_no_host(request_spec: nova_objects.RequestSpec) -> None:
+    """Take the key by which clients of Blazar find flavors of reservations off
+    nova-scheduler's copy of the request; what Nova stores keeps it.
+
+    AggregateInstanceExtraSpecsFilter would look for an aggregate that has it.
+    """
+    flavor = request_spec.flavor
+    specs = flavor.extra_specs if 'extra_specs' in flavor else {}
+    # An older worker has taken the other key off what the lease has left, and
+    # not this one.
+    if ids.is_like(specs.get(slot_flavors.BLAZAR_SPEC, '')):
+        flavor.extra_specs = {
+            key: value
+            for key, value in specs.items()
+            if key != slot_flavors.BLAZAR_SPEC
+        }
 
 
 def asked(request_spec: nova_objects.RequestSpec) -> Asked:

@@ -93,9 +93,9 @@ class FakeAggregates:
             check()
             known = self._state.known.get(host.name)
             if known is None or known.uuid != host.uuid:
-                raise exception.CloudRefused(
-                    what=f'Host {host.name} ({host.uuid})',
-                    reason='Nova does not know it',
+                raise exception.HostRefused(
+                    [host.name if known is None else host.uuid],
+                    'Nova does not know it',
                 )
             self._state.write('add host')
             if host.name not in members:
@@ -128,6 +128,14 @@ class FakeAggregates:
         return self._state.aggregate_hosts.get(reservation_id) == {
             host.name for host in hosts
         }
+
+    def lacking(self, reservation_id: str, project_id: str) -> list[str]:
+        if (
+            reservation_id in self._state.aggregate_hosts
+            and self._state.owners.get(reservation_id) != project_id
+        ):
+            return ['the metadata of its aggregate was changed']
+        return []
 
     def remove_aggregate_hosts(
         self,

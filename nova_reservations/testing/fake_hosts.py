@@ -8,6 +8,7 @@ import datetime
 
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.cloud import host_specs
 from nova_reservations.testing import fake_state
 
 
@@ -41,6 +42,22 @@ class FakeHosts:
             if host.name in known
         ]
 
+    def without_provider(
+        self, hosts: Collection[objects.Resource]
+    ) -> set[str]:
+        uuids = {
+            *self._state.orphans,
+            *(known.uuid for known in self._state.known.values()),
+        }
+        return {host.name for host in hosts if host.uuid not in uuids}
+
+    def unusable(self, hosts: Collection[objects.Resource]) -> dict[str, str]:
+        return {
+            name: 'placement has no provider of it: if another machine has '
+            'its name now, add the host again; else remove it'
+            for name in self.without_provider(hosts)
+        }
+
     def pool_generations(
         self, trees: bool = False
     ) -> dict[str, ports.HostVersion]:
@@ -52,10 +69,14 @@ class FakeHosts:
                 else known.availability_zone,
                 self._state.cell_of(name),
                 known.tree if trees else None,
+                known.aggregates,
             )
             for name, known in self._state.known.items()
             if name in self._state.marked
         }
+
+    def passes(self, key: str, fact: str, spec: str) -> bool:
+        return host_specs.passes(key, fact, spec)
 
     def compute_services(
         self, now: datetime.datetime | None, hosts: Collection[str]

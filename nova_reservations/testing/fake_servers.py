@@ -11,6 +11,7 @@ from typing import TypeAlias
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.testing import fake_moves
 from nova_reservations.testing import fake_room
 from nova_reservations.testing import fake_state
 
@@ -39,12 +40,12 @@ class FakeServers:
     ) -> dict[str, ports.Occupancy]:
         self._state.check_cells(host.name for host in hosts)
         return {
-            host.name: ports.Occupancy(
-                servers=tuple(
-                    server
-                    for server in self._state.instances.values()
-                    if server.host == host.name
-                ),
+            # Another machine has the name now.
+            host.name: ports.Occupancy(())
+            if host.name in self._state.known
+            and self._state.known[host.name].uuid != host.uuid
+            else ports.Occupancy(
+                servers=tuple(fake_moves.seen_on(self._state, host.name)),
                 leftovers=tuple(sorted(self._state.leftovers[host.name])),
             )
             for host in hosts
@@ -88,11 +89,12 @@ class FakeServers:
         }
 
     def servers_at(self, hosts: Collection[str]) -> _ByUuid:
-        return {
-            server.uuid: server
-            for server in self._state.instances.values()
-            if server.host in hosts
-        }
+        known = self._state.instances.values()
+        return {each.uuid: each for each in known if each.host in hosts}
+
+    def inhabited(self, hosts: Collection[str]) -> Collection[str]:
+        self._state.check_cells(hosts)
+        return {server.host for server in self.servers_at(hosts).values()}
 
     def _all(self) -> Mapping[str, ports.Server]:
         return (
@@ -187,14 +189,14 @@ class FakeServers:
         check: ports.Check,
         keep_images: bool = False,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         refused = {}
         for server in self._each(servers, check):
             if refusal := self._state.why_not_deleted(server, now):
                 refused[server.uuid] = refusal
                 continue
             self._state.delete(server, now)
-        return refused
+        return fake_state.told(refused)
 
     def stop_servers(
         self,
@@ -202,7 +204,7 @@ class FakeServers:
         key: ports.RequestKey,
         check: ports.Check,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         refused = {}
         for server in self._each(servers, check):
             if server.task == 'powering-off':
@@ -216,7 +218,7 @@ class FakeServers:
             self._state.write('stop server')
             self._state.orders.add((server.uuid, key, 'stop'))
             self._state.begin(server, 'powering-off')
-        return refused
+        return fake_state.told(refused)
 
     def shelve_servers(
         self,
@@ -224,8 +226,8 @@ class FakeServers:
         key: ports.RequestKey,
         check: ports.Check,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
-        refused = {}
+    ) -> Mapping[str, objects.Reason]:
+        refused: dict[str, str | objects.Reason] = {}
         for server in self._each(servers, check):
             if server.task == 'shelving':
                 continue
@@ -241,7 +243,7 @@ class FakeServers:
             self._state.orders.add((server.uuid, key, 'shelve'))
             if server.uuid not in self._state.broken:
                 self._state.begin(server, 'shelving')
-        return refused
+        return fake_state.told(refused)
 
     def unshelve_servers(
         self,
@@ -280,7 +282,25 @@ class FakeServers:
             )
             self._state.instances[server.uuid] = back
             self._state.begin(back, 'unshelving')
-        return ports.Outcome(waiting, failed)
+        return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
+
+    def confirm_resizes(
+        self,
+        servers: Collection[ports.Server],
+        key: ports.RequestKey,
+        check: ports.Check,
+        now: datetime.datetime | None = None,
+    ) -> Mapping[str, objects.Reason]:
+        refused = {}
+        for server in self._each(servers, check):
+            if server.uuid not in self._state.moves:
+                continue
+            if refusal := self._busy(server):
+                refused[server.uuid] = refusal
+            elif server.uuid not in self._state.slow_servers:
+                self._state.write('confirm resize')
+                fake_moves.settle(self._state, server.uuid)
+        return fake_state.told(refused)
 
     def migrate_servers(
         self,
@@ -303,7 +323,7 @@ class FakeServers:
             elif server.host in hosts:
                 self._state.write('migrate server')
                 self._state.begin(server, 'migrating')
-        return ports.Outcome(waiting, failed)
+        return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def snapshot_servers(
         self,
@@ -326,7 +346,7 @@ class FakeServers:
                 waiting[server.uuid] = refusal
             else:
                 waiting |= self._snapshot(server, key)
-        return ports.Outcome(waiting, failed)
+        return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def _is_made(self, server: ports.Server, key: ports.RequestKey) -> bool:
         """Return whether there is an image of the server by any attempt."""
@@ -379,7 +399,7 @@ class FakeServers:
                 self._state.write('suspend server')
                 self._state.orders.add((server.uuid, key, 'suspend'))
                 self._state.begin(server, 'suspending')
-        return ports.Outcome(waiting, failed)
+        return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def drain_servers(
         self,
@@ -406,7 +426,7 @@ class FakeServers:
                 )
             else:
                 self._drain(server, key)
-        return ports.Outcome(waiting, failed)
+        return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def _drain(self, server: ports.Server, key: ports.RequestKey) -> None:
         self._state.write('drain server')
@@ -427,9 +447,9 @@ class FakeServers:
         key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         return {
-            server.uuid: 'is being moved'
+            server.uuid: objects.Reason.plain('is being moved')
             for server in self._each(servers, check)
             if server.task == 'migrating'
             and self._state.was_ever_asked(server.uuid, key.reason, 'drain')

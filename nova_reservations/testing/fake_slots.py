@@ -2,11 +2,13 @@
 """The slots of a cloud in memory."""
 
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.testing import fake_moves
 from nova_reservations.testing import fake_state
 
 
@@ -33,12 +35,23 @@ class FakeSlots:
             )
         return known
 
+    def ensure_class(self, slots: ports.ReservedSlots) -> None:
+        self._state.write('create class')
+        self._state.classes.setdefault(slots.reservation_id, {})
+
+    def ensure_flavor(
+        self, slots: ports.ReservedSlots, check: ports.Check
+    ) -> None:
+        check()
+        self.ensure_class(slots)
+        self._ensure_flavor(slots, check)
+
     def ensure_slots(
         self, slots: ports.ReservedSlots, check: ports.Check
     ) -> None:
         check()
-        self._state.write('create class')
-        offered = self._state.classes.setdefault(slots.reservation_id, {})
+        self.ensure_class(slots)
+        offered = self._state.classes[slots.reservation_id]
         wanted = {host.name: count for host, count in slots.hosts}
         for name in sorted(offered.keys() | wanted):
             check()
@@ -49,18 +62,23 @@ class FakeSlots:
                 offered.pop(name, None)
             if name in wanted:
                 if name not in self._state.known:
-                    raise exception.CloudRefused(
-                        what=f'Host {name}', reason='it is unknown'
-                    )
+                    raise exception.HostRefused([name], 'it is unknown')
                 offered[name] = wanted[name]
+        self._ensure_flavor(slots, check)
+
+    def _ensure_flavor(
+        self, slots: ports.ReservedSlots, check: ports.Check
+    ) -> None:
         if slots.flavor is not None:
             check()
             self._state.write('create flavor')
             if self._state.flavors.get(slots.reservation_id) != slots.flavor:
                 self._state.admitted.pop(slots.reservation_id, None)
             self._state.flavors[slots.reservation_id] = slots.flavor
+        check()
         self._state.groups.pop(slots.reservation_id, None)
         if slots.affinity is not None:
+            self._state.write('create group')
             self._state.groups[slots.reservation_id] = slots.affinity
 
     def has_slots(self, slots: ports.ReservedSlots) -> bool:
@@ -85,6 +103,21 @@ class FakeSlots:
         self._state.flavor_sharers[slots.reservation_id] = (
             slots.sharers.present
         )
+
+    def lacking(self, slots: ports.ReservedSlots) -> list[str]:
+        key, state = slots.reservation_id, self._state
+        found = []
+        if slots.flavor is not None:
+            if state.flavors.get(key) != slots.flavor:
+                found.append('its flavor is gone, or was changed')
+            elif (
+                state.admitted.get(key) != slots.project_id
+                or state.flavor_sharers.get(key) != slots.sharers.present
+            ):
+                found.append('a project has no access to its flavor')
+        if state.groups.get(key) != slots.affinity:
+            found.append('its server group is gone, or was changed')
+        return found
 
     def delete_slots(
         self,
@@ -131,23 +164,53 @@ class FakeSlots:
         reservation_id: str,
         hosts: Collection[objects.Resource],
         servers: Collection[str],
+        chosen: Collection[str] = (),
     ) -> ports.Occupancy:
         self._state.check_cells(host.name for host in hosts)
         known = self._state.at_rest | self._state.instances
+        found = {
+            server.uuid: server
+            for server in known.values()
+            if server.uuid in servers
+            and self._is_named(server, reservation_id, chosen)
+            and not (hosts and server.host)
+        }
+        for server in known.values():
+            for there in self._in_slot(server, reservation_id):
+                found[server.uuid] = there
         return ports.Occupancy(
-            servers=tuple(
-                server
-                for server in known.values()
-                if self._holds(server, reservation_id)
-                or server.uuid in servers
-            ),
+            servers=tuple(found.values()),
             leftovers=tuple(sorted(self._state.stuck.get(reservation_id, ()))),
         )
 
-    def _holds(self, server: ports.Server, reservation_id: str) -> bool:
-        return self._state.tenancy.get(server.uuid) == reservation_id and (
-            reservation_id in self._state.flavors
-            or server.host in self._state.classes.get(reservation_id, ())
+    def _is_named(
+        self,
+        server: ports.Server,
+        reservation_id: str,
+        chosen: Collection[str],
+    ) -> bool:
+        named = self._state.tenancy.get(server.uuid)
+        return named == reservation_id or (
+            named is None and server.uuid in chosen
+        )
+
+    def _in_slot(
+        self, server: ports.Server, reservation_id: str
+    ) -> Iterator[ports.Server]:
+        for place in fake_moves.places(self._state, server):
+            if place.reservation_id == reservation_id and (
+                reservation_id in self._state.flavors
+                or place.host in self._state.classes.get(reservation_id, ())
+            ):
+                yield fake_moves.at(self._state, server, place)
+                return
+
+    def slots_taken(self, reservation_id: str, project_id: str) -> int:
+        return sum(
+            place.reservation_id == reservation_id and bool(place.host)
+            for server in self._state.instances.values()
+            if server.project_id == project_id
+            for place in fake_moves.places(self._state, server)
         )
 
     def slots_held(
@@ -158,14 +221,6 @@ class FakeSlots:
             for host in hosts
         }
 
-    def slots_taken(self, reservation_id: str, project_id: str) -> int:
-        occupancy = self.servers_in_slots(reservation_id, (), ())
-        return sum(
-            1
-            for server in occupancy.servers
-            if server.host and server.project_id == project_id
-        )
-
     def forget_slots(
         self,
         reservation_id: str,
@@ -175,7 +230,11 @@ class FakeSlots:
         for server in servers:
             check()
             self._state.write('forget slot')
-            self._state.tenancy.pop(server.uuid, None)
+            if server.uuid in self._state.instances:
+                # It holds its slot until it leaves its host.
+                self._state.forgotten.add(server.uuid)
+            else:
+                self._state.tenancy.pop(server.uuid, None)
 
     def offered_slots(
         self, hosts: Collection[objects.Resource]

@@ -14,6 +14,7 @@ import uuid
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.testing import fake_moves
 
 _TASKS = {
     'deleting': 'deleted',
@@ -56,6 +57,7 @@ class State:
         done to them.
     :ivar failed_deletions: server -> when its deletion has failed last.
     :ivar trusted: whether there are credentials to act for projects.
+    :ivar orphans: UUIDs of providers that are left of deleted hosts.
     :ivar services: service host -> its nova-compute, if it does not work.
     :ivar cells: service host -> its cell, if that is not CELL.
     :ivar silent: cells that do not answer.
@@ -72,6 +74,9 @@ class State:
     :ivar classes: reservation id -> host -> slots.
     :ivar tenancy: server -> the reservation whose flavor it has, or in
         which it has a guaranteed place.
+    :ivar moves: server -> its move, of servers that are being moved, or whose
+        resize is open: see fake_moves.
+    :ivar forgotten: servers whose next move asks for no slot.
     :ivar foreign: resource classes that others have created.
     :ivar stuck: reservation id -> consumers that never give their slots up.
     :ivar networks_known: id -> network of Neutron.
@@ -111,7 +116,7 @@ class State:
         self.unmirrored: set[tuple[str, str]] = set()
         self.leftovers: dict[str, set[str]] = defaultdict(set)
         self.slow_servers: set[str] = set()
-        self.refusals: dict[str, str] = {}
+        self.refusals: dict[str, str | objects.Reason] = {}
         self.shelved: set[str] = set()
         self.migrated: set[str] = set()
         self.elsewhere: dict[str, ports.Server] = {}
@@ -123,6 +128,7 @@ class State:
         self.failed_deletions: dict[str, datetime.datetime] = {}
         self.trusted = True
         self.orders: set[tuple[str, ports.RequestKey, str]] = set()
+        self.orphans: set[str] = set()
         self.services: dict[str, ports.ComputeService] = {}
         self.cells: dict[str, str] = {}
         self.silent: set[str] = set()
@@ -142,6 +148,8 @@ class State:
         self.flavor_sharers: dict[str, frozenset[str]] = {}
         self.groups: dict[str, bool] = {}
         self.tenancy: dict[str, str] = {}
+        self.moves: dict[str, fake_moves.Move] = {}
+        self.forgotten: set[str] = set()
         self.stuck: dict[str, set[str]] = {}
         self.foreign: set[str] = set()
         self.networks_known: dict[str, ports.Network] = {}
@@ -285,11 +293,10 @@ class State:
 
     def held_on(self, reservation_id: str, host: str) -> int:
         """Return how many slots of the reservation servers hold on a host."""
+        place = fake_moves.Place(host, reservation_id)
         return sum(
-            1
+            fake_moves.places(self, server).count(place)
             for server in self.instances.values()
-            if server.host == host
-            and self.tenancy.get(server.uuid) == reservation_id
         )
 
     def begin(self, server: ports.Server, task: str) -> None:
@@ -340,6 +347,9 @@ class State:
             )
             return
         del self.instances[server.uuid]
+        self.moves.pop(server.uuid, None)
+        if server.uuid in self.forgotten:
+            self.tenancy.pop(server.uuid, None)
         if state == 'shelved_offloaded':
             self.shelved.add(server.uuid)
             self.at_rest[server.uuid] = dataclasses.replace(
@@ -368,3 +378,12 @@ class State:
         self.before(step)
         with self._lock:
             self.writes.append(step)
+
+
+def told(
+    reasons: Mapping[str, str | objects.Reason],
+) -> dict[str, objects.Reason]:
+    return {
+        server: objects.Reason.plain(why) if isinstance(why, str) else why
+        for server, why in reasons.items()
+    }

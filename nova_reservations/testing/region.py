@@ -27,11 +27,14 @@ from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.engine import clocks
+from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker as workers
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.resource_types import base
@@ -108,19 +111,19 @@ class Region:
         self.options = options.engine_settings(
             **{**_SELDOM_AND_AT_ONCE, **changes}
         )
+        nova = fenced_cloud.fenced(self.cloud)
+        kinds = types or {objects.HOST: host.PhysicalHost}
         self.types = {
-            name: kind(self.cloud, self.opts)
-            for name, kind in (
-                types or {objects.HOST: host.PhysicalHost}
-            ).items()
+            name: kind(nova, self.opts) for name, kind in kinds.items()
         }
         parts = bootstrap.Parts(
             self.database,
-            self.cloud,
+            nova,
             bootstrap.Plugins(
                 self.types,
-                [kind(self.cloud, self.opts) for kind in monitors],
+                [kind(nova, self.opts) for kind in monitors],
                 shipped.load(self.opts),
+                offered.Actions(self.cloud, self.opts),
             ),
             self.options,
             self._notify,
@@ -324,6 +327,7 @@ class Region:
             self.services.lifecycle,
             self.services.tasks,
             threads,
+            senders.Senders(self.services.messages),
         )
         self._workers.append(worker)
         return worker
@@ -338,7 +342,7 @@ class Region:
     def _is_due(self) -> bool:
         with self.database.reader() as session:
             look = looks.at(session, self.now)
-        return look.lease or bool(look.tasks)
+        return look.lease or look.message or bool(look.tasks)
 
     def soon(self, task: str) -> None:
         """Make a periodic task due."""
@@ -370,10 +374,11 @@ class Region:
         self.work(by)
 
     def next_due(self) -> datetime.datetime | None:
+        columns = models.Lease.due_at, models.Message.due_at, tasks.WAKES_AT
         with self.database.reader() as session:
             dates = [
-                session.scalar(sa.select(sa.func.min(date)))
-                for date in (models.Lease.due_at, tasks.WAKES_AT)
+                session.scalar(sa.select(sa.func.min(column)))
+                for column in columns
             ]
         return min((date for date in dates if date is not None), default=None)
 

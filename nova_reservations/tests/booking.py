@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.cloud import host_specs as host_filters
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.objects import demand
+from nova_reservations.objects import host_specs
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
@@ -34,7 +36,10 @@ def wanted(
     minimum: int = 1, maximum: int | None = None, asked: object = None
 ) -> demand.Demand:
     return demand.Demand(
-        objects.HOST, minimum, maximum or minimum, requirements.parse(asked)
+        objects.HOST,
+        minimum,
+        maximum or minimum,
+        requirements.parse(asked, nova=host_specs.Words(host_filters.passes)),
     )
 
 

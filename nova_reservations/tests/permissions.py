@@ -66,6 +66,7 @@ def _lease(properties: str = '') -> dict[str, Any]:
 
 
 _CELL = '["!=", "$cell", "moon"]'
+_HOST_NAME = '["!=", "$service_name", "moon"]'
 _OFFERS = {
     'duration': 60,
     'reservations': [{'resource_type': 'physical:host', 'min': 1, 'max': 1}],
@@ -129,12 +130,21 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     'reservations:leases:cell': (
         Request('POST', '/leases', ADMINS, _lease(_CELL), '?dry_run=true'),
     ),
+    'reservations:leases:host_names': (
+        Request(
+            'POST', '/leases', ADMINS, _lease(_HOST_NAME), '?dry_run=true'
+        ),
+    ),
     'reservations:limits:show': (Request('GET', '/limits', USERS),),
     'reservations:limits:show:all_projects': (
         Request('GET', '/limits', ADMINS, query='?project_id=elsewhere'),
     ),
-    'reservations:hosts:index': (Request('GET', '/os-hosts', ADMINS),),
-    'reservations:hosts:show': (Request('GET', _HOST, ADMINS),),
+    'reservations:hosts:index': (Request('GET', '/os-hosts', USERS),),
+    'reservations:hosts:show': (Request('GET', _HOST, USERS),),
+    'reservations:hosts:names': (
+        Request('GET', '/os-hosts', ADMINS, query='?name=h1'),
+        Request('GET', _HOST, ADMINS, query='?detail=True'),
+    ),
     'reservations:hosts:create': (
         Request('POST', '/os-hosts', ADMINS, {'name': 'h2'}),
     ),

@@ -24,6 +24,7 @@ from sandbox.bench import lifecycle
 from sandbox.bench import limits
 from sandbox.bench import million
 from sandbox.bench import processes
+from sandbox.bench import refusers
 from sandbox.bench import replan
 from sandbox.bench import report
 from sandbox.bench import requests
@@ -42,23 +43,27 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'start': lifecycle.start,
     'many-hosts': lifecycle.many_hosts,
     'end': lifecycle.end,
-    'ends': ends.ends,
     'waiting': waiting.waiting,
     'million': million.million,
     'heal': healing.heal,
     'replan': replan.replan,
+    'refusers': refusers.refusers,
     'acceptance': acceptance.acceptance,
     # The last fill the cloud.
     'fleet': asked.fleet,
     'cpu': processes.cpu,
+    'ends': ends.ends,
 }
 
 #: So many hosts are enrolled at least.
 _HOSTS = 100
 
 _CONF: ini.Sections = {
-    # Not all of the hosts have a compute.
-    'reservations': {'enable_polling_monitor': False},
+    # Some hosts are in our tables only: they would count as failed, or lost.
+    'reservations': {
+        'enable_polling_monitor': False,
+        'host_refresh_interval': 24 * 60 * 60,
+    },
 }
 
 

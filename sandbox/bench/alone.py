@@ -42,6 +42,11 @@ def on(url: str) -> bootstrap.Services:
     options.register_opts(conf)
     conf([], default_config_files=[])
     conf.set_override('connection', url, group='reservations')
+    conf.set_override(
+        'resource_types',
+        ['physical:host', 'virtual:instance'],
+        group='reservations',
+    )
     return bootstrap.build(conf, notify=lambda event_type, payload: None)
 
 

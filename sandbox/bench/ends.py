@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of many ends in one second in our database, beside other leases."""
+"""The cost of many ends in one second in our database, beside other leases,
+and of the end of a lease of many hosts."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from sandbox.bench import fleet
 from sandbox.bench import subject as su
 from sandbox.bench.report import Figure
 from sandbox.bench.report import Row
+from sandbox.person import body
 
 ENDS = 60
 LEASES_OF_EACH = 334
@@ -48,8 +50,13 @@ _EVENT_STATUS = sa.case(
 )
 
 
+#: The number of hosts of a lease -> the seconds that its end may take.
+_LIMITS = {80: 4.1, 500: 20.0}
+
+
 def ends(subject: su.Subject) -> Row:
-    """60 ends in one second, in our database: two workers, Nova not asked."""
+    """60 ends in one second, in our database: two workers, Nova not asked; and
+    the ends of leases of 80 and 500 hosts, in Nova."""
     rounds = subject.pick(3, 10)
     alone = _measure(subject, 1, rounds)
     beside = _measure(subject, LEASES_OF_EACH, rounds)
@@ -75,8 +82,34 @@ def ends(subject: su.Subject) -> Row:
                 '',
                 limit=0,
             ),
+            *(
+                Figure(
+                    f'end of a lease of {hosts} hosts without servers',
+                    _seconds_to_end(subject, hosts),
+                    's',
+                    limit=limit,
+                )
+                for hosts, limit in _LIMITS.items()
+            ),
         ]
     )
+
+
+def _seconds_to_end(subject: su.Subject, hosts: int) -> float:
+    """Return the seconds until all of so many hosts are given back."""
+    subject.populate(hosts)
+    lease = subject.create(None, hosts)
+    subject.wait([lease], 'ACTIVE', 120)
+    began = time.monotonic()
+    body(
+        subject.demo.reservation.put(
+            f'/leases/{lease}', json={'end_date': 'now'}
+        )
+    )
+    subject.wait([lease], 'TERMINATED', 300)
+    seconds = time.monotonic() - began
+    subject.delete([lease])
+    return seconds
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,10 +24,18 @@ from sandbox import proxies
 from sandbox.faults import cells
 from sandbox.faults import faults
 from sandbox.faults import load
+from sandbox.faults import mails
+from sandbox.faults import replaced
 from sandbox.faults import signals
 from sandbox.faults import verdict
 
-_FAULTS = {**faults.FAULTS, **signals.FAULTS, **cells.FAULTS}
+_FAULTS = {
+    **faults.FAULTS,
+    **signals.FAULTS,
+    **mails.FAULTS,
+    **replaced.FAULTS,
+    **cells.FAULTS,
+}
 
 #: Seconds for which something is down.
 _QUICK, _LONG = 8, 60
@@ -132,7 +140,7 @@ def _scene(
     fronts: dict[str, proxies.Front] = {}
 
     def front(api: str, port: int) -> int:
-        if api != 'placement':
+        if api not in ('keystone', 'placement'):
             return port
         fronts[api] = stack.enter_context(
             contextlib.closing(proxies.Front(port))
@@ -183,6 +191,7 @@ def _scene(
         yield faults.Scene(
             services,
             fronts['placement'],
+            fronts['keystone'],
             wires[database],
             wires[broker],
             seen,

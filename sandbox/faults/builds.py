@@ -164,7 +164,9 @@ class Builds:
         """Return the hosts that are not reservable. Delete the lost builds for
         which they wait, as their status reasons say."""
         # A retry is needed: nova-api may be closing an idle connection.
-        answer = self._operator.reservation.get('/os-hosts', connect_retries=2)
+        answer = self._operator.reservation.get(
+            '/os-hosts?detail=True', connect_retries=2
+        )
         shown = person.body(answer)['hosts']
         for each in shown:
             for server in _UUID.findall(each['status_reason'] or ''):

@@ -4,18 +4,16 @@
 A fault is over when its function returns.
 """
 
-from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
-import datetime
 import time
 
 from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.faults import faults
-from sandbox.faults import verdict
+from sandbox.faults import held
 
 #: Seconds after which a compute that does not report is down, for which it
 #: must be down to count as failed, and in which a worker notices and heals it.
@@ -48,7 +46,7 @@ CONF: ini.Sections = {
 def compute_killed(scene: faults.Scene) -> None:
     """A nova-compute is killed whose host is leased; then one more, which is
     forced down: with polling, and without."""
-    leases = _Leases(scene)
+    leases = held.Leases(scene)
     seen = _SERVICE_DOWN_TIME + _DOWN_AFTER + _POLLING + _HEALED
     _kill_one(scene, leases, seen)
     _kill_one_forced_down(scene, leases)
@@ -56,13 +54,13 @@ def compute_killed(scene: faults.Scene) -> None:
         _kill_one_forced_down(scene, leases)
 
 
-def _kill_one_forced_down(scene: faults.Scene, leases: '_Leases') -> None:
+def _kill_one_forced_down(scene: faults.Scene, leases: held.Leases) -> None:
     _kill_one(scene, leases, _HEARD, forced_down=True)
 
 
 def _kill_one(
     scene: faults.Scene,
-    leases: '_Leases',
+    leases: held.Leases,
     seconds: float,
     forced_down: bool = False,
 ) -> None:
@@ -121,7 +119,7 @@ def _silence(
 ) -> None:
     """Check that leases in the other cell work, and that no host failed."""
     here, there = scene.services.layout.cells
-    leases = _Leases(scene)
+    leases = held.Leases(scene)
     kept = leases.begin_each(there.hosts[:1])
     with silence:
         deadline = time.monotonic() + 2 * scene.seconds
@@ -136,7 +134,7 @@ def _silence(
 def mass_outage(scene: faults.Scene) -> None:
     """The bus of one cell is gone for two minutes: nothing is moved."""
     here, there = scene.services.layout.cells
-    leases = _Leases(scene)
+    leases = held.Leases(scene)
     kept = leases.begin_each(there.hosts)
     with scene.services.wires['cell2'].bus.cut():
         deadline = time.monotonic() + _OUTAGE
@@ -159,126 +157,6 @@ def mass_outage(scene: faults.Scene) -> None:
         leases.wait_until_reservable(host)
     leases.expect_held(kept)
     leases.end_all()
-
-
-class _Leases:
-    """Leases of an hour, beside those of users."""
-
-    def __init__(self, scene: faults.Scene) -> None:
-        auth_url = scene.services.layout.auth_url
-        self.operator = person.Operator(auth_url)
-        self._user = person.Person(auth_url, 'alt')
-        self._begun: list[str] = []
-
-    def begin_each(self, hosts: Collection[str]) -> dict[str, str]:
-        """Lease each of these hosts as soon as it is free; return host ->
-        lease."""
-        return {host: self.begin([host]) for host in hosts}
-
-    def serve(self, hosts: Collection[str]) -> None:
-        """Check that a lease of one of these hosts begins and ends."""
-        self._end(self.begin(hosts))
-
-    def end_all(self) -> None:
-        for lease in [*self._begun]:
-            self._end(lease)
-
-    def expect_moved(self, lease: str, host: str, seconds: float) -> None:
-        """Expect that a lease gets another host within this time."""
-        story.until(
-            f'{lease} is not on {host}',
-            lambda: self.host_of(lease),
-            lambda seen: seen != host,
-            seconds,
-        )
-
-    def expect_held(self, hosts: Mapping[str, str]) -> None:
-        """Expect that nothing was moved.
-
-        :param hosts: host -> the lease that has it
-        """
-        story.expect(
-            'the hosts of leases',
-            [*hosts],
-            [self.host_of(lease) for lease in hosts.values()],
-        )
-
-    def reservable(self) -> set[str]:
-        hosts = person.body(self.operator.reservation.get('/os-hosts'))
-        return {
-            each['hypervisor_hostname']
-            for each in hosts['hosts']
-            if each['reservable']
-        }
-
-    def wait_until_reservable(self, host: str) -> None:
-        story.until(
-            f'{host} is reservable',
-            self.reservable,
-            lambda seen: host in seen,
-            60,
-        )
-
-    def begin(self, hosts: Collection[str]) -> str:
-        """Lease one of these hosts as soon as one is free."""
-        lease = story.until(
-            f'one of {hosts} is free', lambda: self._ask(hosts), bool, 60
-        )
-        self._begun.append(lease)
-        self._wait_for(lease, 'ACTIVE')
-        return lease
-
-    def _ask(self, hosts: Collection[str]) -> str:
-        """Ask for a lease of one of the hosts; return None if others have
-        them."""
-        named = ', '.join(f'["==", "$service_name", "{h}"]' for h in hosts)
-        end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
-        answer = self._user.ask_lease_of(
-            'stays',
-            None,
-            end.replace(microsecond=0),
-            {
-                'resource_type': 'physical:host',
-                'min': 1,
-                'max': 1,
-                'hypervisor_properties': f'["or", {named}]',
-                'resource_properties': '',
-            },
-        )
-        if answer.status_code == 409:
-            return ''
-        return str(person.body(answer, 201)['lease']['id'])
-
-    def _end(self, lease: str) -> None:
-        change = {'end_date': 'now'}
-        person.body(
-            self._user.reservation.put(f'/leases/{lease}', json=change)
-        )
-        self._wait_for(lease, 'TERMINATED')
-        self._begun.remove(lease)
-
-    def _wait_for(self, lease: str, status: str) -> None:
-        story.until(
-            f'the lease to be {status}',
-            lambda: self._user.lease(lease)['status'],
-            lambda seen: seen == status,
-            verdict.SETTLING,
-        )
-
-    def host_of(self, lease: str) -> str:
-        """Return the host that the lease has until the latest time."""
-        names = self.operator.enrolled()
-        allocations = person.body(
-            self.operator.reservation.get(
-                f'/os-hosts/allocations?lease_id={lease}'
-            )
-        )['allocations']
-        _, name = max(
-            (each['end_date'], names[host['resource_id']])
-            for host in allocations
-            for each in host['reservations']
-        )
-        return name
 
 
 FAULTS: Mapping[str, faults.Fault] = {

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any
 
+from nova_reservations.cloud import time_limits
 from sandbox import cloud
 from sandbox import layout as lo
 from sandbox import person
@@ -27,6 +28,9 @@ from sandbox.faults import verdict
 #: Seconds for which a worker is stopped. Its claims expire after 30 s, so
 #: other workers have them by then.
 _STOPPED = 35
+
+#: Seconds from the request for a lease to its start: it is due in the outage.
+_SOON = 10
 
 #: Of what happens in the ten minutes of kills.
 _JUMPS = 0.1
@@ -41,6 +45,7 @@ class Scene:
 
     services: cloud.Services
     placement: proxies.Front
+    keystone: proxies.Front
     database: proxies.Wire
     broker: proxies.Wire
     verdict: verdict.Verdict
@@ -171,6 +176,68 @@ def placement_hangs(scene: Scene) -> None:
         time.sleep(scene.seconds)
 
 
+def silent_placement(scene: Scene) -> None:
+    """Placement accepts all requests and answers none; the connections stay
+    half open when it is back. A lease is due to start meanwhile."""
+    who = person.Person(scene.services.layout.auth_url, 'alt')
+    lease = story.until(
+        'a lease that begins soon', lambda: _long_lease(who, _SOON), bool, 60
+    )
+    with scene.placement.silent():
+        _expect_not_yet(scene, lease, 'ACTIVE')
+    _expect_soon(scene, lease, 'ACTIVE')
+    story.until(
+        'the lease to be deleted',
+        lambda: _delete(who, lease['id']),
+        lambda status: status == 204,
+        time_limits.SECONDS + 60,
+    )
+
+
+def silent_keystone(scene: Scene) -> None:
+    """The same with keystone. A lease with a server is due to end meanwhile,
+    and the nova-schedulers have new workers, which have no token yet."""
+    who = person.Person(scene.services.layout.auth_url, 'alt')
+    lease, _ = _with_server(who)
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(
+        seconds=_SOON
+    )
+    change = {'end_date': end.replace(microsecond=0).isoformat()}
+    person.body(who.reservation.put(f'/leases/{lease["id"]}', json=change))
+    with scene.keystone.silent():
+        for service in lo.SCHEDULERS:
+            for pid in scene.workers(service):
+                os.kill(pid, signal.SIGKILL)
+        _expect_not_yet(scene, lease, 'TERMINATED')
+    _expect_soon(scene, lease, 'TERMINATED')
+
+
+def _expect_not_yet(scene: Scene, lease: dict[str, Any], status: str) -> None:
+    """Wait for the end of an outage, in which something becomes due."""
+    time.sleep(_SOON + scene.seconds)
+    seen = scene.verdict.status(lease['id'])
+    if seen == status:
+        raise person.Unexpected('a lease that waits', seen)
+
+
+def _expect_soon(scene: Scene, lease: dict[str, Any], status: str) -> None:
+    """Expect it within a time limit and a minute of the end of the outage."""
+    story.until(
+        f'the lease that was due to be {status}',
+        lambda: scene.verdict.status(lease['id']),
+        lambda seen: seen == status,
+        time_limits.SECONDS + 60,
+    )
+
+
+def _delete(who: person.Person, lease: str) -> int:
+    """Return the status of the answer, 0 if there is none: the API may have
+    connections that are half open."""
+    with contextlib.suppress(*load.TROUBLE):
+        return who.reservation.delete(f'/leases/{lease}').status_code
+    return 0
+
+
 def database_slow(scene: Scene) -> None:
     """The database takes its time over each statement."""
     with scene.database.slow(0.1):
@@ -192,17 +259,7 @@ def broker_gone(scene: Scene) -> None:
 def clock_jump(scene: Scene) -> None:
     """The database's clock is set three hours ahead, and back."""
     who = person.Person(scene.services.layout.auth_url, 'demo')
-    lease = story.until(
-        'a lease of an hour', lambda: _long_lease(who), bool, 60
-    )
-    story.until(
-        'the lease to be ACTIVE', lambda: who.lease(lease['id']), _is_active
-    )
-    reservation, *_ = lease['reservations']
-    server = person.body(who.boot('stays', reservation['id']), 202)['server']
-    story.until(
-        'the server to be ACTIVE', lambda: who.server(server['id']), _is_active
-    )
+    lease, server = _with_server(who)
     told = _complaints(scene)
     scene.verdict.make_clock('nr_later_time', hours=3)
     with scene.database.saying(b'utc_timestamp()', b'nr_later_time()'):
@@ -220,11 +277,34 @@ def clock_jump(scene: Scene) -> None:
     person.body(who.reservation.delete(f'/leases/{lease["id"]}'), 204)
 
 
-def _long_lease(who: person.Person) -> dict[str, Any]:
-    """Return a lease of an hour, an empty one if no host is free."""
-    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
-    answer = who.ask_lease('stays', None, end.replace(microsecond=0), 1)
-    if answer.status_code == 409:
+def _with_server(
+    who: person.Person,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a lease of an hour, and a server in it."""
+    lease = story.until(
+        'a lease of an hour', lambda: _long_lease(who), bool, 60
+    )
+    story.until(
+        'the lease to be ACTIVE', lambda: who.lease(lease['id']), _is_active
+    )
+    reservation, *_ = lease['reservations']
+    server = person.body(who.boot('stays', reservation['id']), 202)['server']
+    story.until(
+        'the server to be ACTIVE', lambda: who.server(server['id']), _is_active
+    )
+    return lease, server
+
+
+def _long_lease(who: person.Person, ahead: float = 0) -> dict[str, Any]:
+    """Return a lease of an hour, an empty one if no host is free.
+
+    :param ahead: seconds until it begins
+    """
+    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    start = now + datetime.timedelta(seconds=ahead) if ahead else None
+    end = now + datetime.timedelta(hours=1)
+    answer = who.ask_lease('stays', start, end, 1)
+    if person.no_room(answer):
         return {}
     lease: dict[str, Any] = person.body(answer, 201)['lease']
     return lease
@@ -319,17 +399,19 @@ QUICK: Mapping[str, Fault] = {
     'worker-stopped': worker_stopped,
     'scheduler-killed': scheduler_killed,
     'api-killed': api_killed,
-    'conductor-killed': conductor_killed,
-    'placement-killed': placement_killed,
-    'placement-fails': placement_fails,
-    'placement-conflicts': placement_conflicts,
     'placement-hangs': placement_hangs,
     'clock-jump': clock_jump,
 }
 
 FAULTS: Mapping[str, Fault] = {
     **QUICK,
+    'conductor-killed': conductor_killed,
+    'placement-killed': placement_killed,
+    'placement-fails': placement_fails,
+    'placement-conflicts': placement_conflicts,
     'build-fails': builds_fail,
+    'silent-placement': silent_placement,
+    'silent-keystone': silent_keystone,
     'schedulers-killed': schedulers_killed,
     'power-cut': power_cut,
     'database-slow': database_slow,

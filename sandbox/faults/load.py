@@ -76,7 +76,7 @@ class Load:
         end = start + datetime.timedelta(seconds=chance.randint(3, 6))
         fate = chance.choice(('end', 'server', 'server', 'cut', 'delete'))
         answer = who.ask_lease(self._name, start if ahead else None, end, 1)
-        if answer.status_code == 409:
+        if person.no_room(answer):
             self._over.wait(0.5)
             return
         lease = person.body(answer, 201)['lease']

@@ -165,6 +165,15 @@ class Verdict:
             'no lease under way', self._under_way, lambda it: not it, SETTLING
         )
 
+    def status(self, lease_id: str) -> str:
+        """Return the status of a lease, though the API may not answer."""
+        with self._engine.connect() as connection:
+            return str(
+                connection.scalar(
+                    sa.select(_LEASE.c.status).where(_LEASE.c.id == lease_id)
+                )
+            )
+
     def _under_way(self) -> list[tuple[str, str, str | None]]:
         with self._engine.connect() as connection:
             return [

@@ -64,7 +64,7 @@ CELLS: Mapping[str, int] = {'cells': 2}
 
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
-    'clients': ('neutron',),
+    'clients': ('heat', 'neutron'),
     'dashboard': ('neutron',),
     'networks': ('neutron',),
     'volumes': ('cinder',),

@@ -131,7 +131,7 @@ class _Addresses(neutron.Cast):
 
     def refuse_what_is_taken(self) -> None:
         with self.step('no other lease gets them meanwhile') as seen:
-            seen(cast.refusal(self._ask(self.alt, 2), 409))
+            seen(cast.refusal(self._ask(self.alt, 2), 400))
         with self.step('nor does Neutron give them to a project') as seen:
             seen(cast.refusal(self._take(self.alt, _ADDRESSES[1]), 403))
         with self.step('an address that is leased can not be removed') as seen:

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Existing clients work as they are: python-blazarclient, by the catalog's
-entry ``reservation``, as a command and as a library."""
+"""Existing clients work as they are: python-blazarclient, as a command and as
+a library, python-chi, Heat's resources, and the requests of those that can't
+be installed from the package index.
+
+What each does is in a module of its name; Heat's is ``templates``.
+"""
 
 import datetime
 from typing import Any
@@ -11,14 +15,42 @@ from keystoneauth1.identity import v3
 
 from sandbox import person
 from sandbox import story
+from sandbox.stories import azimuth
+from sandbox.stories import cast
+from sandbox.stories import chameleon
 from sandbox.stories import commands
+from sandbox.stories import doni
+from sandbox.stories import gophercloud
 from sandbox.stories import neutron
+from sandbox.stories import templates
 from sandbox.story import expect
 from sandbox.story import until
 
+_NODE: dict[str, Any] = {
+    'uid': 'node-1',
+    'node_name': 'nc01',
+    'node_type': 'small',
+    'cpu_arch': 'x86_64',
+    'su_factor': 1.0,
+    'placement.node': '7',
+    'placement.rack': 'r1',
+}
+
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
-    """Lease with the openstack command and Blazar's library, unmodified."""
+    """Lease with Blazar's clients, unmodified."""
+    _command(auth_url, timeline)
+    _Addresses(auth_url, timeline).tell()
+    node, other, *more = person.Operator(auth_url).hosts()
+    doni.Chapter(auth_url, timeline).tell(node, _NODE)
+    gophercloud.Chapter(auth_url, timeline).tell(other)
+    cast.Cast(auth_url, timeline).enrol_all_of(more)
+    azimuth.Chapter(auth_url, timeline).tell()
+    chameleon.Chapter(auth_url, timeline).tell(auth_url, 'small')
+    templates.Chapter(auth_url, timeline).tell(other)
+
+
+def _command(auth_url: str, timeline: story.Timeline) -> None:
     step = timeline.step
     operator = person.Operator(auth_url)
     demo = person.Person(auth_url, 'demo')
@@ -75,7 +107,6 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
             shows=False,
         )
         expect('hosts', {}, operator.enrolled())
-    _Addresses(auth_url, timeline).tell()
 
 
 class _Addresses(neutron.Cast):

@@ -168,7 +168,7 @@ class _Licences(planned.Planned):
                 if answer.status_code == 201:
                     self._made(answer)
             counts = Counter(each.status_code for each in answers)
-            expect('answers', {201: 5, 409: 4}, dict(counts))
+            expect('answers', {201: 5, 400: 4}, dict(counts))
             promised = Counter(self._promised(*self.leases))
             expect('at that hour', 10, promised.total())
             seen('five have them')
@@ -196,7 +196,7 @@ class _Licences(planned.Planned):
             expect('promised', {other: 3}, self._promised(self.later))
             seen(f'to {other}')
         with self.step('nobody gets it') as seen:
-            seen(cast.refusal(self._ask(self.alt, 2, 1, 2), 409))
+            seen(cast.refusal(self._ask(self.alt, 2, 1, 2), 400))
         with self.step('uncordoned, it is there again'):
             self._admin('set', TYPE, name, '--uncordon')
             self._made(self._ask(self.alt, 2, 1, 2))
@@ -212,7 +212,7 @@ class _Licences(planned.Planned):
                 self._ask(self.demo, 5, hosts=1),
                 self._ask(self.demo, 1, hosts=hosts + 1),
             ):
-                seen(cast.refusal(answer, 409))
+                seen(cast.refusal(answer, 400))
         barred = self.folder / 'cad.barred'
         with self.step('a start that the plugin refuses is undone') as seen:
             barred.touch()

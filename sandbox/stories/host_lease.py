@@ -103,7 +103,7 @@ class _HostLease(cast.Cast):
         end = cast.end_of(self.demo.lease(lease))
         with self.step('no other lease gets these hosts meanwhile') as seen:
             answer = self.alt.ask_lease('greedy', None, end, 1)
-            seen(cast.refusal(answer, 409))
+            seen(cast.refusal(answer, 400))
         with self.step('one right after it does') as seen:
             answer = self.alt.ask_lease(
                 'next', end, end + cast.hours(1), len(self.hosts)
@@ -116,7 +116,7 @@ class _HostLease(cast.Cast):
             seen(cast.refusal(self.alt.boot('early', reservation), 409))
         with self.step('and stops the first from being extended') as seen:
             later = {'end_date': (end + cast.hours(1)).isoformat()}
-            seen(cast.refusal(self._change(lease, later), 409))
+            seen(cast.refusal(self._change(lease, later), 400))
         with self.step('a lease that has not begun goes when deleted') as seen:
             body(
                 self.alt.reservation.delete(f'/leases/{following["id"]}'), 204

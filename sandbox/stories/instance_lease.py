@@ -20,8 +20,8 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     """Lease slots: from enrolment to clean-up."""
     told = _InstanceLease(auth_url, timeline)
     told.enrol()
-    slots = told.lease_by_size()
-    servers = told.use(slots)
+    slots, first = told.lease_by_size()
+    servers = told.use(slots, first)
     other = told.lease_by_flavor()
     told.keep_apart(slots)
     told.resize(slots, servers)
@@ -46,7 +46,9 @@ class _InstanceLease(cast.Cast):
             self.enrol_all_of(self.hosts)
             seen(', '.join(self.hosts))
 
-    def lease_by_size(self) -> Any:
+    def lease_by_size(self) -> tuple[Any, str]:
+        """Return the lease, and a server that was asked for in the request
+        after the one for the lease."""
         with self.step('demo leases 3 slots of a size, from now') as seen:
             began = time.monotonic()
             lease = self._accepted(
@@ -62,17 +64,21 @@ class _InstanceLease(cast.Cast):
                 )
             )
             seen(f'created in {time.monotonic() - began:.2f} s')
+            body(self.demo.compute.get(f'/flavors/{_key(lease)}'))
+            server = self._boot(self.demo, lease)
+            seen('its flavor is there, and has a server in the next request')
             self.wait_for(lease['id'], 'ACTIVE')
             seen(f'ACTIVE after {time.monotonic() - began:.2f} s')
         with self.step('placement counts them, below the hosts') as seen:
             offered = self._offered(lease)
             expect('slots', 3, sum(offered.values()))
             seen(str(offered))
-        return lease
+        return lease, server
 
-    def use(self, lease: Any) -> list[str]:
+    def use(self, lease: Any, first: str) -> list[str]:
         with self.step('its servers take the slots') as seen:
-            servers = [self._boot(self.demo, lease) for _ in range(3)]
+            others = [self._boot(self.demo, lease) for _ in range(2)]
+            servers = [first, *others]
             for server in servers:
                 seen(self.expect_on(server, self.hosts))
         with self.step('a fourth finds none') as seen:
@@ -120,7 +126,7 @@ class _InstanceLease(cast.Cast):
             seen(self.expect_no_host(answer))
         with self.step('nobody gets these hosts as a whole') as seen:
             whole = {'resource_type': 'physical:host', 'min': 1, 'max': 1}
-            seen(cast.refusal(self._ask(self.alt, whole), 409))
+            seen(cast.refusal(self._ask(self.alt, whole), 400))
         with self.step('an ordinary server goes elsewhere') as seen:
             answer = self.demo.boot('plain', flavorRef=self.plain)
             server = cast.accepted(answer)
@@ -192,7 +198,8 @@ class _InstanceLease(cast.Cast):
         return cast.accepted(who.boot('plain', flavorRef=self.plain))
 
     def end(self, lease: Any, servers: list[str]) -> None:
-        with self.step('the lease is ended: all its servers go') as seen:
+        resized, *others = servers
+        with self.step('the lease is ended: its servers go') as seen:
             body(
                 self.demo.reservation.put(
                     f'/leases/{lease["id"]}', json={'end_date': 'now'}
@@ -201,11 +208,14 @@ class _InstanceLease(cast.Cast):
             self.wait_for(lease['id'], 'TERMINATED')
             left = [
                 server
-                for server in servers
+                for server in others
                 if self.demo.server(server) is not None
             ]
             expect('servers', [], left)
-            seen('also the one that was resized away')
+            seen(f'{len(others)} servers')
+        with self.step('the one that was resized away lives on') as seen:
+            seen(self.expect_on(resized, [self.ordinary]))
+            body(self.demo.compute.delete(f'/servers/{resized}'), 204)
         with self.step('and nothing of it is left') as seen:
             self._expect_no_trace(lease)
             seen('no flavor, no aggregate, no class')

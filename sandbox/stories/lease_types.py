@@ -65,7 +65,7 @@ class _LeaseTypes(cast.Cast):
             expect('type', 'immediate', lease['lease_type'])
             seen(self.wait_for(lease['id'], 'ACTIVE'))
         with self.step('alt gets none now, and learns why') as seen:
-            seen(cast.refusal(self._ask('too late', cast.hours(1), 1), 409))
+            seen(cast.refusal(self._ask('too late', cast.hours(1), 1), 400))
         with self.step('what is immediate does not start later') as seen:
             seen(
                 cast.refusal(
@@ -214,7 +214,7 @@ class _LeaseTypes(cast.Cast):
                 len(pool) + 2,
                 lease_type='best_effort',
             )
-            seen(cast.refusal(asked, 409))
+            seen(cast.refusal(asked, 400))
         with self.step('alt asks for one more than the pool has') as seen:
             lease = self._accepted(
                 self._ask(

@@ -129,9 +129,9 @@ class Limiting(planned.Planned):
 
     def meet_terms(self) -> None:
         with self.step('a lease may last 12 hours') as seen:
-            seen(cast.refusal(self.ask(self.demo, 0, 13, 1), 403))
+            seen(cast.refusal(self.ask(self.demo, 0, 13, 1), 400))
         with self.step('and begin within a week') as seen:
-            seen(cast.refusal(self.ask(self.demo, 168, 169, 1), 403))
+            seen(cast.refusal(self.ask(self.demo, 168, 169, 1), 400))
         with self.step('it is prolonged in its last ten minutes') as seen:
             answer = self.demo.ask_lease(
                 'short', None, cast.now() + cast.hours(1), 1
@@ -143,24 +143,24 @@ class Limiting(planned.Planned):
             answer = self.demo.reservation.put(
                 f'/leases/{lease["id"]}', json={'end_date': later.isoformat()}
             )
-            seen(cast.refusal(answer, 403))
+            seen(cast.refusal(answer, 400))
 
     def meet_numbers(self) -> None:
         """Reach the limits; one lease is left from the chapter before."""
         with self.step('demo has 3 hosts at any instant') as seen:
-            seen(cast.refusal(self.ask(self.demo, 1, 2, 4), 403))
+            seen(cast.refusal(self.ask(self.demo, 1, 2, 4), 400))
             self.lease(self.demo, 1, 2, 3)
-            seen(cast.refusal(self.ask(self.demo, 1.5, 3, 1), 403))
+            seen(cast.refusal(self.ask(self.demo, 1.5, 3, 1), 400))
         with self.step('30 host hours') as seen:
-            seen(cast.refusal(self.ask(self.demo, 2, 14, 3), 403))
+            seen(cast.refusal(self.ask(self.demo, 2, 14, 3), 400))
         with self.step('4 slots') as seen:
             self._refuse_slots(5, seen)
         with self.step('and 3 leases') as seen:
             self.lease(self.demo, 3, 4, 1)
-            seen(cast.refusal(self.ask(self.demo, 5, 6, 1), 403))
+            seen(cast.refusal(self.ask(self.demo, 5, 6, 1), 400))
             self._delete_last()
         with self.step('alt, of which nothing is said, has 2 hosts') as seen:
-            seen(cast.refusal(self.ask(self.alt, 3, 4, 3), 403))
+            seen(cast.refusal(self.ask(self.alt, 3, 4, 3), 400))
 
     def _refuse_slots(self, count: int, seen: Any) -> None:
         answer = self.demo.ask_lease_of(
@@ -177,7 +177,7 @@ class Limiting(planned.Planned):
                 'resource_properties': '',
             },
         )
-        seen(cast.refusal(answer, 403))
+        seen(cast.refusal(answer, 400))
 
     def _delete_last(self) -> None:
         self.delete_lease(self.leases.pop())
@@ -188,7 +188,7 @@ class Limiting(planned.Planned):
         (self.directory / 'licences').mkdir()
         self._resource('create', 'cad', '--inventory', 'SEATS=9')
         with self.step('3 seats of licences') as seen:
-            seen(cast.refusal(self._ask_seats(4), 403))
+            seen(cast.refusal(self._ask_seats(4), 400))
             lease = body(self._ask_seats(3), 201)['lease']
             self.leases.append(lease['id'])
             (reservation,) = lease['reservations']
@@ -196,7 +196,7 @@ class Limiting(planned.Planned):
             answer = self.demo.reservation.put(
                 f'/leases/{lease["id"]}', json={'reservations': change}
             )
-            seen(cast.refusal(answer, 403))
+            seen(cast.refusal(answer, 400))
         with self.step('openstack lease limits show') as seen:
             (line,) = (
                 each
@@ -232,7 +232,7 @@ class Limiting(planned.Planned):
             waits = body(self._wait(host), 201)['lease']
             self.leases.append(waits['id'])
             expect('status', 'CREATING', waits['status'])
-            seen(cast.refusal(self._wait(host), 403))
+            seen(cast.refusal(self._wait(host), 400))
 
     def _wait(self, host: str) -> requests.Response:
         return self.demo.reservation.post(
@@ -253,9 +253,9 @@ class Limiting(planned.Planned):
             answer = until(
                 'refused',
                 lambda: self._rehearse(self.demo, 2),
-                lambda answer: answer.status_code == 403,
+                lambda answer: answer.status_code == 400,
             )
-            seen(cast.refusal(answer, 403))
+            seen(cast.refusal(answer, 400))
             seen(f'{time.monotonic() - began:.1f} s later')
 
     def _set_own(self, number: int) -> None:
@@ -286,13 +286,13 @@ class Limiting(planned.Planned):
         keystone = self.services.process('keystone')
         with self.step('keystone hangs: what it has said last holds') as seen:
             os.killpg(keystone.pid, signal.SIGSTOP)
-            seen(cast.refusal(self._rehearse(self.demo, 2), 403))
+            seen(cast.refusal(self._rehearse(self.demo, 2), 400))
             self.lease(self.demo, 1, 2, 1)
         with self.step('of other projects it has said nothing') as seen:
             self._refuse_the_unknown(seen)
         self.services.kill('keystone')
         with self.step('keystone is killed: it is the same') as seen:
-            seen(cast.refusal(self._rehearse(self.demo, 2), 403))
+            seen(cast.refusal(self._rehearse(self.demo, 2), 400))
             self._refuse_the_unknown(seen)
         with self.step('keystone is back, and says all') as seen:
             self.services.restart('keystone')
@@ -303,7 +303,7 @@ class Limiting(planned.Planned):
                 lambda answer: answer.status_code == 201,
             )
             answer = self._rehearse(self.operator, 3)
-            seen(cast.refusal(answer, 403))
+            seen(cast.refusal(answer, 400))
 
     def _refuse_the_unknown(self, seen: Any) -> None:
         """Check that a project without known limits is refused at once: nobody

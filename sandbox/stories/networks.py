@@ -129,7 +129,7 @@ class _Networks(neutron.Cast):
 
     def refuse_what_is_taken(self) -> None:
         with self.step('no other lease gets the VLAN meanwhile') as seen:
-            seen(cast.refusal(self._ask(self.alt, _VLANS[1]), 409))
+            seen(cast.refusal(self._ask(self.alt, _VLANS[1]), 400))
         with self.step('nor does Neutron give it to a project') as seen:
             seen(cast.refusal(self._take(_VLANS[1], self.alt), 403))
         with self.step('a VLAN that is leased can not be removed') as seen:

@@ -45,7 +45,7 @@ class _Planning(planned.Planned):
             self.lease(self.demo, 1, 3, len(self.hosts))
         with self.step('alt is told when there is room') as seen:
             answer = self.ask(self.alt, 2, 4, 1)
-            refusal = body(answer, 409)
+            refusal = body(answer, 400)
             expect(
                 'start', self.at(3), planned.date(refusal['earliest_start'])
             )
@@ -58,7 +58,7 @@ class _Planning(planned.Planned):
             answer = self.demo.reservation.put(
                 f'/leases/{self.leases[0]}', json=late
             )
-            refusal = body(answer, 409)
+            refusal = body(answer, 400)
             expect('end', self.at(4), planned.date(refusal['latest_end']))
             self.delete_lease(lease)
             self.leases.remove(lease)

@@ -34,14 +34,14 @@ class Upkeep(planned.Planned):
             (other,) = self.hosts_of(lease)
             seen(f'from {host} to {other}')
         with self.step('nobody gets it') as seen:
-            seen(cast.refusal(self.ask(self.alt, 5, 6, 1, host=host), 409))
+            seen(cast.refusal(self.ask(self.alt, 5, 6, 1, host=host), 400))
         with self.step('it fails and recovers, and stays cordoned') as seen:
             self.operator.force_down(host, True)
             self._until_held(host, 'failed')
             self.operator.force_down(host, False)
             held = self._until_held(host, 'cordoned')
             seen(', '.join(held))
-            seen(cast.refusal(self.ask(self.alt, 5, 6, 1, host=host), 409))
+            seen(cast.refusal(self.ask(self.alt, 5, 6, 1, host=host), 400))
         with self.step('uncordoned, it can be leased'):
             self._done(host, {'uncordon': None})
             self.lease(self.alt, 5, 6, 1, host)
@@ -80,7 +80,7 @@ class Upkeep(planned.Planned):
             (other,) = self.hosts_of(lease)
             seen(f'from {host} to {other}')
         with self.step('nobody gets the host in it, but after it') as seen:
-            seen(cast.refusal(self.ask(self.alt, 3, 4, 1, host=host), 409))
+            seen(cast.refusal(self.ask(self.alt, 3, 4, 1, host=host), 400))
             self.lease(self.alt, 3.5, 4, 1, host)
         with self.step('there is no second one') as seen:
             seen(cast.refusal(self._act(host, window), 409))

@@ -100,7 +100,7 @@ class _Volumes(cast.Cast):
             expect('pool', _OPEN, shown['os-vol-host-attr:host'])
             body(self.alt.volume.delete(f'/volumes/{made}'), 202)
         with self.step('no lease gets what is promised') as seen:
-            seen(cast.refusal(self._ask(self.alt, 9), 409))
+            seen(cast.refusal(self._ask(self.alt, 9), 400))
 
     def let_others_in(self) -> None:
         with self.step('somebody lets others into the pool') as seen:
@@ -205,8 +205,8 @@ class _Volumes(cast.Cast):
             lease = str(body(asked, 201)['lease']['id'])
             seen(self.wait_for(lease, 'ACTIVE', 60))
         with self.step('nobody else gets any of it') as seen:
-            seen(cast.refusal(self._ask(self.alt, 1), 409))
-            cast.refusal(self._ask_for_the_pool(self.alt), 409)
+            seen(cast.refusal(self._ask(self.alt, 1), 400))
+            cast.refusal(self._ask_for_the_pool(self.alt), 400)
         with self.step('demo makes there what it wants') as seen:
             (part,) = self.demo.lease(lease)['reservations']
             (name,) = part['volume_types']

@@ -13,8 +13,6 @@ from requests import adapters
 
 _OTHERS = frozenset({'start_before', 'end_after', 'changes-since', 'shared'})
 
-_ANY = ('PENDING', 'ACTIVE')
-
 
 class FakeApi(adapters.BaseAdapter):
     """Keeps the leases that requests create.
@@ -251,10 +249,11 @@ class FakeApi(adapters.BaseAdapter):
         marker: str | None = None,
         **wanted: str,
     ) -> list[dict[str, Any]]:
+        statuses = self.queries[-1].get('status')
         found = [
             lease
             for lease in self.leases.values()
-            if lease['status'] in self.queries[-1].get('status', _ANY)
+            if (not statuses or lease['status'] in statuses)
             and all(
                 lease[key] == value
                 for key, value in wanted.items()

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each ``openstack lease`` command in the documentation works."""
 
-from collections.abc import Iterator
-import pathlib
-import shlex
 import types
 from typing import Any
 
@@ -19,8 +16,8 @@ from osc_nova_reservations import series
 from osc_nova_reservations import sharing
 from osc_nova_reservations import usage
 from osc_nova_reservations.calendar import command
+from osc_nova_reservations.tests import documented
 
-_ROOT = pathlib.Path(__file__).parents[3]
 _COMMANDS = {
     'add': sharing.AddProject,
     'calendar': command.ShowCalendar,
@@ -66,30 +63,9 @@ _LEASE = {
 }
 
 
-def _documented() -> Iterator[tuple[str, ...]]:
-    """Yield the words after ``openstack lease`` of commands in code blocks."""
-    pages = [_ROOT / 'README.rst', _ROOT / 'client' / 'README.rst']
-    for page in [*pages, *sorted((_ROOT / 'doc' / 'source').rglob('*.rst'))]:
-        lines = iter(page.read_text().splitlines())
-        for line in lines:
-            # A command has a prompt if its output follows.
-            typed = line.removeprefix('    ').removeprefix('$ ')
-            if typed != line and typed.startswith('openstack lease '):
-                yield tuple(_words(typed, lines)[2:])
-
-
-def _words(line: str, following: Iterator[str]) -> list[str]:
-    """Return the words of a command that may span several lines."""
-    while True:
-        try:
-            if not line.endswith('\\'):
-                return shlex.split(line)
-        except ValueError:  # A quote is still open.
-            line += '\n'
-        line = line.removesuffix('\\') + next(following)
-
-
-@pytest.mark.parametrize('words', sorted(set(_documented())), ids=' '.join)
+@pytest.mark.parametrize(
+    'words', sorted(set(documented.commands())), ids=' '.join
+)
 def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
     called: Any = (
         _OF_RESOURCES[words[1]]

@@ -61,6 +61,13 @@ class TestCreate:
         assert (shown['start_date'], shown['duration']) == ('now', '5d')
         assert 'end_date' not in shown
 
+    def test_lasts_a_day_unless_told_otherwise(self, run):
+        shown = run(leases.CreateLease, 'mine', '--hosts=1', CREATED[0])
+        assert shown['duration'] == '1d'
+        assert 'end_date' not in shown
+        shown = run(leases.CreateLease, 'mine', '--hosts=1', *CREATED)
+        assert 'duration' not in shown
+
     def test_sends_the_type_of_the_lease(self, run):
         shown = run(
             *(leases.CreateLease, 'mine', '--hosts=1', *CREATED),
@@ -158,10 +165,54 @@ class TestShow:
         lease = api.add(name='mine')
         assert run(leases.ShowLease, lease[key])['id'] == lease['id']
 
+    def test_asks_for_a_lease_that_was_deleted(self, run, api):
+        lease = api.add(name='mine')
+        run(leases.ShowLease, lease['id'], '--deleted')
+        assert api.queries == [{'deleted': ['true']}]
+
     def test_leaves_out_columns_of_no_use(self, run, api):
         api.add(name='mine')
         shown = run(leases.ShowLease, 'mine')
         assert shown.keys() == {'id', 'name', 'status', 'reservations'}
+
+
+class TestName:
+    def test_means_the_lease_that_lives(self, run, api):
+        for status in ('TERMINATED', 'ERROR', 'TIMEDOUT', 'DELETING'):
+            api.add(name='mine')['status'] = status
+        living = api.add(name='mine')
+        assert run(leases.ShowLease, 'mine')['id'] == living['id']
+        run(leases.DeleteLease, 'mine')
+        assert living['id'] not in api.leases
+        assert len(api.leases) == 4
+
+    def test_means_the_one_that_ended_where_none_lives(self, run, api):
+        ended = api.add(name='mine')
+        ended['status'] = 'TERMINATED'
+        assert run(leases.ShowLease, 'mine')['id'] == ended['id']
+
+    def test_of_several_leases_is_refused_with_all_of_them(self, run, api):
+        one = api.add(name='mine', start_date='2040-01-01T10:00:00.000000')
+        two = api.add(name='mine', start_date='2040-01-02T10:00:00.000000')
+        two['status'] = 'ACTIVE'
+        over = api.add(name='mine', start_date='2039-01-02T10:00:00.000000')
+        over['status'] = 'TERMINATED'
+        with pytest.raises(exceptions.CommandError) as refused:
+            run(leases.DeleteLease, 'mine')
+        assert str(refused.value).splitlines() == [
+            '2 leases have the name mine: give the ID of one',
+            f'{one["id"]} PENDING 2040-01-01T10:00:00.000000',
+            f'{two["id"]} ACTIVE 2040-01-02T10:00:00.000000',
+        ]
+        assert len(api.leases) == 3
+
+    def test_of_several_that_ended_is_refused_with_all_of_them(self, run, api):
+        for _ in range(2):
+            ended = api.add(name='mine', start_date='2040-01-01')
+            ended['status'] = 'TERMINATED'
+        with pytest.raises(exceptions.CommandError) as refused:
+            run(leases.ShowLease, 'mine')
+        assert str(refused.value).count('TERMINATED 2040-01-01') == 2
 
 
 class TestDelete:
@@ -387,7 +438,7 @@ def test_a_mistake_is_refused_before_anything_changes(
 ):
     api.add(name='once', reservations=[{'id': 'r1'}, {'id': 'r2'}])
     for _ in range(2):
-        api.add(name='twice')
+        api.add(name='twice', start_date='2040-01-01 10:00')
     before = json.dumps(api.leases)
     with pytest.raises(exceptions.CommandError) as refused:
         run(command, *words)

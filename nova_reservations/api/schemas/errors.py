@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from nova_reservations.api import cases
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
 _CODE = {'type': 'integer', 'minimum': 400, 'maximum': 599}
 _MESSAGE = {'type': 'string', 'minLength': 1}
+_KIND = {
+    'enum': sorted({case.kind for case in cases.CASES.values()}),
+    'description': 'the kind of the refusal, whatever its status is',
+}
 
 # Both formats of Blazar: errors of the operation, and of the request itself.
 RESPONSE = validation.Schema(
@@ -14,6 +19,7 @@ RESPONSE = validation.Schema(
                 **parameters.optional(
                     error_code=_CODE,
                     error_name=_CODE,
+                    error_kind=_KIND,
                     error_message=_MESSAGE,
                     earliest_start={
                         **parameters.SHOWN_DATE,
@@ -28,7 +34,12 @@ RESPONSE = validation.Schema(
                         'is known',
                     },
                 ),
-                'required': ['error_code', 'error_name', 'error_message'],
+                'required': [
+                    'error_code',
+                    'error_name',
+                    'error_kind',
+                    'error_message',
+                ],
             },
             parameters.exactly(error=_CODE, error_message=_MESSAGE),
         ],

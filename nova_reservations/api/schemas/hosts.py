@@ -24,20 +24,27 @@ FACTS = {
     'local_gb': {'type': 'integer'},
     'status': {'type': 'null'},
     'availability_zone': {'type': 'string'},
-    'cell': {
-        'type': ['string', 'null'],
-        'description': "the UUID of the host's cell of Nova",
-    },
     'trust_id': {'type': 'null'},
     'reservable': {'type': 'boolean'},
-    'status_reason': {
-        'type': ['string', 'null'],
-        'description': 'what the enrolment of the host waits for',
-    },
     'created_at': parameters.SHOWN_STAMP,
     'updated_at': parameters.SHOWN_STAMP,
 }
-"""The fields of a host. The operator's properties are in the same object, so
+"""The fields of a host that Blazar has."""
+
+_DETAILS = {
+    'cell': {
+        'type': ['string', 'null'],
+        'description': "the UUID of the host's cell of Nova; with detail only",
+    },
+    'status_reason': {
+        'type': ['string', 'null'],
+        'description': 'what the enrolment of the host waits for; with detail '
+        'only',
+    },
+}
+
+FIELDS = {**FACTS, **_DETAILS}
+"""All fields of a host. The operator's properties are in the same object, so
 they can't have these names."""
 
 _NEVER: dict[str, Any] = {'not': {}}
@@ -61,9 +68,21 @@ PROPERTY = {
     'minimum': -(2**63),
     'maximum': 2**63,
 }
+NULLABLE_PROPERTY = {
+    **PROPERTY,
+    'type': ['string', 'number', 'boolean', 'null'],
+}
+
+_DETAIL = {
+    **parameters.BOOLEAN,
+    'description': 'whether the cell and the status_reason are wanted, which '
+    'clients of Blazar take for properties',
+}
+SHOW = validation.Schema(parameters.optional(detail=_DETAIL))
 
 INDEX = validation.Schema(
     parameters.optional(
+        detail=_DETAIL,
         limit=parameters.LIMIT,
         marker=ID,
         name=parameters.NAME,
@@ -84,32 +103,47 @@ INDEX = validation.Schema(
     )
 )
 
+SORTED_BY_NAME = frozenset({'name', 'hypervisor_hostname'})
+"""The keys by which a list tells names."""
+
 CREATE = validation.Schema(
     {
         'title': 'NewHost',
         'type': 'object',
         'properties': {
-            **dict.fromkeys(FACTS, _NEVER),
+            **dict.fromkeys(FIELDS, _NEVER),
             'name': parameters.NAME,
         },
         'required': ['name'],
         'propertyNames': PROPERTY_NAME,
-        'additionalProperties': PROPERTY,
+        # null: it has no such property.
+        'additionalProperties': NULLABLE_PROPERTY,
         'maxProperties': 256,
     }
 )
+
+OWN_PROPERTIES = validation.Schema(
+    {
+        'type': 'object',
+        'properties': {**dict.fromkeys(FIELDS, _NEVER), 'name': _NEVER},
+        'propertyNames': PROPERTY_NAME,
+        'additionalProperties': PROPERTY,
+    }
+)
+"""The properties of a host by themselves, as commands take them."""
 
 UPDATE = validation.Schema(
     {
         'title': 'ChangedHost',
         'type': 'object',
-        'properties': {**dict.fromkeys(FACTS, _NEVER), 'name': _NEVER},
+        # The host's name, and what clients send back that they have read.
+        'properties': {
+            **parameters.as_shown(FIELDS),
+            'name': parameters.NAME,
+        },
         'propertyNames': PROPERTY_NAME,
         # null removes the property.
-        'additionalProperties': {
-            **PROPERTY,
-            'type': ['string', 'number', 'boolean', 'null'],
-        },
+        'additionalProperties': NULLABLE_PROPERTY,
         'maxProperties': 256,
     }
 )
@@ -214,7 +248,7 @@ UPDATE_PROPERTY = validation.Schema(
 HOST = {
     'title': 'Host',
     'type': 'object',
-    'properties': FACTS,
+    'properties': FIELDS,
     'required': list(FACTS),
     'additionalProperties': {'type': 'string'},
 }
@@ -402,7 +436,7 @@ PROPERTIES_RESPONSE = validation.Schema(
 PROPERTY_RESPONSE = validation.Schema(
     parameters.exactly(
         resource_property=parameters.exactly(
-            id={'type': 'integer'},
+            id={'type': 'string'},
             resource_type={'const': objects.HOST},
             property_name={'type': 'string'},
             private={'type': 'boolean'},

@@ -29,7 +29,14 @@ INDEX = validation.Schema(
             'description': 'repeat it for leases in any of several',
         },
         name=parameters.NAME,
+        lease_name={**parameters.NAME, 'description': 'the same as name'},
+        lease_id=parameters.UUID,
         project_id=parameters.NAME,
+        all_tenants={
+            **parameters.BOOLEAN,
+            'description': 'whether the leases of all projects are wanted, '
+            'or those of the own one; by default all that the caller may see',
+        },
         shared={
             **parameters.BOOLEAN,
             'description': 'whether leases are wanted of which other projects '
@@ -62,6 +69,16 @@ INDEX = validation.Schema(
     )
 )
 
+SHOW = validation.Schema(
+    parameters.optional(
+        deleted={
+            **parameters.BOOLEAN,
+            'description': 'whether the lease is wanted even if it was '
+            'deleted; otherwise that is 404 for everybody',
+        }
+    )
+)
+
 DRY_RUN = validation.Schema(
     parameters.optional(
         dry_run={
@@ -72,6 +89,9 @@ DRY_RUN = validation.Schema(
     )
 )
 
+# Blazar's clients send events. They are ignored, because the engine makes the
+# events of a lease.
+_EVENTS = {'type': ['array', 'null']}
 _BEFORE_END_DATE = {**parameters.DATE, 'type': ['string', 'null']}
 
 # Each resource type has a schema of its own for its other properties.
@@ -90,8 +110,11 @@ CHANGED_RESERVATION: dict[str, Any] = {
     'properties': {
         'id': parameters.UUID,
         'resource_type': {'type': 'string', 'maxLength': 64},
-        # The owner acknowledges that resources were changed.
-        'resources_changed': {'enum': [False]},
+        'resources_changed': {
+            'type': 'boolean',
+            'description': 'false: the owner acknowledges that resources '
+            'were changed',
+        },
     },
     'required': ['id'],
     'maxProperties': 64,
@@ -117,6 +140,7 @@ CREATE_HEADERS = validation.Schema(
 )
 _REPEAT = {
     'title': 'Repeat',
+    'required': ['every', 'count'],
     **parameters.optional(
         every={
             'enum': ['P1D', 'P1W'],
@@ -141,43 +165,39 @@ _REPEAT = {
             'is room if there is not for all; by default all or none',
         },
     ),
-    'required': ['every', 'count'],
 }
 
-CREATE = validation.Schema(
-    {
-        'title': 'NewLease',
-        **parameters.optional(
-            name=parameters.NAME,
-            start_date=parameters.DATE,
-            end_date=parameters.DATE,
-            duration=parameters.DURATION,
-            lease_type={'enum': [str(kind) for kind in states.LeaseType]},
-            max_retries={'type': 'integer', 'minimum': 0, 'maximum': 10**6},
-            project_id={
-                **parameters.PROJECT,
-                'description': 'whose lease it is to be; by default of the '
-                'own project',
-            },
-            before_end_date=_BEFORE_END_DATE,
-            reservations={
-                'type': 'array',
-                'maxItems': parts.MOST_RESERVATIONS,
-                'items': NEW_RESERVATION,
-            },
-            repeat=_REPEAT,
-            # Blazar's clients send events. They are ignored, because the
-            # engine makes the events of a lease.
-            events={'type': 'array'},
-        ),
-        'required': ['name', 'start_date'],
-    }
-)
+_NEW_LEASE = {
+    'title': 'NewLease',
+    'required': ['name', 'start_date'],
+    **parameters.optional(
+        name=parameters.LEASE_NAME,
+        start_date=parameters.DATE,
+        end_date=parameters.DATE,
+        duration=parameters.DURATION,
+        lease_type={'enum': [str(kind) for kind in states.LeaseType]},
+        max_retries={'type': 'integer', 'minimum': 0, 'maximum': 10**6},
+        project_id={
+            **parameters.PROJECT,
+            'description': 'whose lease it is to be; by default of the '
+            'own project',
+        },
+        before_end_date=_BEFORE_END_DATE,
+        reservations={
+            'type': 'array',
+            'maxItems': parts.MOST_RESERVATIONS,
+            'items': NEW_RESERVATION,
+        },
+        repeat=parameters.unset_by_null(_REPEAT),
+        events=_EVENTS,
+    ),
+}
+CREATE = validation.Schema(parameters.unset_by_null(_NEW_LEASE))
 
 LEASE_PARAMS = validation.Schema(
     {
         **parameters.optional(
-            name=parameters.NAME,
+            name=parameters.LEASE_NAME,
             start=parameters.DATE,
             start_date=parameters.DATE,
             end=parameters.DATE,
@@ -194,27 +214,6 @@ LEASE_PARAMS = validation.Schema(
     }
 )
 """The schema of the JSON text in the hint ``lease_params``."""
-
-UPDATE = validation.Schema(
-    {
-        'title': 'ChangedLease',
-        **parameters.optional(
-            name=parameters.NAME,
-            start_date=parameters.DATE,
-            end_date=parameters.DATE,
-            before_end_date=_BEFORE_END_DATE,
-            reservations={
-                'type': 'array',
-                'maxItems': parts.MOST_RESERVATIONS,
-                'items': CHANGED_RESERVATION,
-            },
-            # Replaces failed resources by free ones; no other change can be
-            # combined with it.
-            replace_failed={'enum': [True]},
-            events={'type': 'array'},
-        ),
-    }
-)
 
 _EVENT = {
     'title': 'Event',
@@ -335,6 +334,44 @@ LEASE = {
     **_LEASE,
     'properties': {**_LEASE['properties'], **_IF_DELETED},
 }
+
+SETTABLE = frozenset(
+    {
+        'name',
+        'start_date',
+        'end_date',
+        'before_end_date',
+        'reservations',
+        'replace_failed',
+        'events',
+    }
+)
+"""The keys of a change that ask for something; events never do."""
+
+UPDATE = validation.Schema(
+    {
+        'title': 'ChangedLease',
+        **parameters.optional(
+            **{
+                # What clients send back that they have read.
+                **parameters.as_shown(_LEASE['properties']),
+                'name': parameters.LEASE_NAME,
+                'start_date': parameters.DATE,
+                'end_date': parameters.DATE,
+                'before_end_date': _BEFORE_END_DATE,
+                'reservations': {
+                    'type': 'array',
+                    'maxItems': parts.MOST_RESERVATIONS,
+                    'items': CHANGED_RESERVATION,
+                },
+                # Replaces failed resources by free ones; no other change can
+                # be combined with it.
+                'replace_failed': {'enum': [True]},
+                'events': _EVENTS,
+            }
+        ),
+    }
+)
 
 SHARED_LEASE = {
     'title': 'SharedLease',

@@ -46,7 +46,8 @@ CREATE = validation.Schema(
         },
         'required': list(segments.FACTS),
         'propertyNames': hosts.PROPERTY_NAME,
-        'additionalProperties': hosts.PROPERTY,
+        # null: it has no such property.
+        'additionalProperties': hosts.NULLABLE_PROPERTY,
         'maxProperties': 256,
     }
 )

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of schemas that several resources of the API share."""
 
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
+
+from nova.api.validation import parameter_types
 
 UUID = {
     'type': 'string',
@@ -19,6 +24,15 @@ PROJECT = {
     'description': 'the id of a project: letters, digits and hyphens',
 }
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+# It begins with ^, and ends with $.
+_LIKE_NOVA = parameter_types.valid_name_regex.regex
+LEASE_NAME = {
+    **NAME,
+    # In Python a line feed may follow what ends with $.
+    'pattern': rf'\A{_LIKE_NOVA[1:-1]}\Z',
+    'description': 'as names of servers: printable characters, without '
+    'white space at the start and the end',
+}
 DATE = {
     'type': 'string',
     'minLength': 1,
@@ -70,6 +84,59 @@ def optional(**properties: Any) -> dict[str, Any]:
         'type': 'object',
         'properties': properties,
         'additionalProperties': False,
+    }
+
+
+def unset_by_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object in which null stands for what is not
+    given: some clients send all keys that they know."""
+    required = schema.get('required', ())
+    return {
+        **schema,
+        'properties': {
+            name: its if name in required or not its else _or_null(its)
+            for name, its in schema.get('properties', {}).items()
+        },
+    }
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = schema.get('type')
+    if kinds is None or 'enum' in schema or 'const' in schema:
+        return {'anyOf': [schema, {'type': 'null'}]}
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return {**schema, 'type': list(dict.fromkeys([*kinds, 'null']))}
+
+
+def as_shown(properties: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of properties that an answer has, for a request that
+    may only repeat them."""
+    return {name: {'description': 'as it is shown'} for name in properties}
+
+
+def meant(
+    query: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a query without the text None, by which clients mean that a
+    parameter is not given; but something may have the name None."""
+    properties = schema.get('properties', {})
+    unset = {
+        name
+        for name, value in query.items()
+        if value in ('None', ['None'])
+        and not properties.get(name, NAME).items() >= NAME.items()
+    }
+    return {name: its for name, its in query.items() if name not in unset}
+
+
+def given(
+    asked: Mapping[str, Any], required: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return what is given: what is not null, or is required."""
+    return {
+        name: value
+        for name, value in asked.items()
+        if value is not None or name in required
     }
 
 

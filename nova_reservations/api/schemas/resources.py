@@ -51,23 +51,25 @@ INDEX = validation.Schema(
 )
 
 CREATE = validation.Schema(
-    {
-        'title': 'NewResource',
-        **parameters.optional(
-            resource_type=_TYPE,
-            name=parameters.NAME,
-            uuid={
-                'type': 'string',
-                'minLength': 1,
-                'maxLength': 36,
-                'description': 'the UUID of the resource in the cloud; by '
-                'default it follows from its name',
-            },
-            inventories=_INVENTORIES,
-            properties=_PROPERTIES,
-        ),
-        'required': ['resource_type', 'name'],
-    }
+    parameters.unset_by_null(
+        {
+            'title': 'NewResource',
+            **parameters.optional(
+                resource_type=_TYPE,
+                name=parameters.NAME,
+                uuid={
+                    'type': 'string',
+                    'minLength': 1,
+                    'maxLength': 36,
+                    'description': 'the UUID of the resource in the cloud; by '
+                    'default it follows from its name',
+                },
+                inventories=_INVENTORIES,
+                properties=_PROPERTIES,
+            ),
+            'required': ['resource_type', 'name'],
+        }
+    )
 )
 
 UPDATE = validation.Schema(

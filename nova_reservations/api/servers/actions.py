@@ -176,6 +176,8 @@ def _check_resize(
     access = _access(flavor_id, services)
     if access is None:
         return
+    if not access.lets_in and services.short_waits.for_start(flavor_id):
+        access = _access(flavor_id, services) or access
     if not access.lets_in:
         raise exception.InvalidState(
             kind='Lease',

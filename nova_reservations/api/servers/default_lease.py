@@ -15,11 +15,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import validation
+from nova_reservations.api.schemas import parameters
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
 from nova_reservations.engine import access
 
 _UNNAMED = 'server'
+_NAME = validation.Schema(parameters.LEASE_NAME)
 
 _ANY_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 """A time for dates.parse(), when only the format of a date is checked."""
@@ -107,12 +109,18 @@ def _length(group: Any) -> datetime.timedelta:
 
 
 def _name(body: dict[str, Any]) -> str:
-    """Return the server's name, which Nova has not checked yet.
+    """Return the server's name, if Nova will accept it: it has not checked it
+    yet.
 
     :raises: InvalidInput
     """
     name = body['server'].get('name')
-    if not (isinstance(name, str) and name):
+    if not isinstance(name, str):
         return _UNNAMED
     validation.check_storable(name)
-    return name[:255]
+    try:
+        # Nova's API v2 strips names.
+        _NAME.check(name.strip())
+    except exception.InvalidInput:
+        return _UNNAMED
+    return name.strip()

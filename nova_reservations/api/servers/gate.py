@@ -64,13 +64,18 @@ def _create(
     body = _parsed(request.body)
     context = request.environ['nova.context']
     services = build()
+    check = functools.partial(
+        scheduler_hints.check, body, context.project_id, services.access
+    )
     try:
-        scheduler_hints.check(body, context.project_id, services.access)
-    except exception.ReservationsError:
+        check()
+    except exception.ReservationsError as refusal:
         if not _may_create(context):
             # Nova refuses it; our reason would tell about leases.
             return application
-        raise
+        if not _has_waited(refusal, body, services):
+            raise
+        check()
     terms: Any
     if scheduler_hints.LEASE in scheduler_hints.given(body):
         target = {'project_id': context.project_id}
@@ -85,6 +90,21 @@ def _create(
     else:
         return application
     return create.make(request, body, terms, application, services)
+
+
+def _has_waited(
+    refusal: exception.ReservationsError,
+    body: Any,
+    services: bootstrap.Services,
+) -> bool:
+    """Wait if the lease that the body names starts just now; return False if
+    there was nothing to wait for."""
+    if not isinstance(refusal, exception.InvalidState):
+        return False
+    reservation_id = scheduler_hints.named(body)
+    return reservation_id is not None and services.short_waits.for_start(
+        reservation_id
+    )
 
 
 def _may_create(context: Any) -> bool:

@@ -69,7 +69,7 @@ def _terms(text: str, now: datetime.datetime) -> Terms:
     before_end = params.get('before_end_date')
     return Terms(
         name=params['name'],
-        start=dates.parse(_either(params, 'start', 'start_date'), now),
+        start=dates.due(_either(params, 'start', 'start_date'), now),
         end=dates.parse(_either(params, 'end', 'end_date'), now),
         before_end=None
         if before_end is None

@@ -5,6 +5,7 @@ Wrong hints are refused here, with a reason: the scheduler could only fail to
 find a host."""
 
 from collections.abc import Mapping
+import re
 from typing import Any
 
 from nova_reservations import exception
@@ -18,13 +19,37 @@ LEASE = 'lease_params'
 """The hint of a server that comes with a lease of its own."""
 
 
+_OURS = re.compile(
+    rb'"flavorRef"[^,}]{,300}[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-'
+)
+"""A flavor with an id like those of our reservations, which begin with the
+time. Other flavors have random ones, or names. It may be given as a URL."""
+
+
 def may_ask(body: bytes) -> bool:
-    """Return whether the body may have our hints, without parsing it. Keys in
-    JSON can be written with escapes."""
+    """Return whether the body may have our hints, or the flavor of a
+    reservation, without parsing it. JSON can be written with escapes."""
     return (
-        b'scheduler_hints' in body
-        and (b'reservation' in body or b'lease_params' in body)
-    ) or b'\\u' in body
+        (
+            b'scheduler_hints' in body
+            and (b'reservation' in body or b'lease_params' in body)
+        )
+        or b'\\u' in body
+        or _OURS.search(body) is not None
+    )
+
+
+def named(body: Any) -> str | None:
+    """Return the reservation that the body asks for, by the hint or as its
+    flavor; None: none, or the flavor is an ordinary one.
+
+    :raises: InvalidInput
+    """
+    hinted = asked(body)
+    if hinted is not None or not isinstance(body, dict):
+        return hinted
+    found = flavor(body)
+    return found if objects.is_id(found) else None
 
 
 def check(body: Any, project_id: str, access: access.Access) -> None:
@@ -35,7 +60,9 @@ def check(body: Any, project_id: str, access: access.Access) -> None:
     :raises: InvalidInput, NotFound, InvalidState, NotEnoughResources
     """
     reservation_id = asked(body)
-    if reservation_id is not None:
+    if reservation_id is None:
+        access.check_flavor(named(body), project_id)
+    else:
         access.admit(
             reservation_id,
             project_id,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts in the format of Blazar, and their capacity over time."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 import dataclasses
 from typing import Any
@@ -14,6 +15,8 @@ from nova_reservations.planner import bars
 
 
 def show(host: objects.Host) -> dict[str, Any]:
+    """Show what Blazar shows, and no more: to its clients any other key is a
+    property that an operator has set."""
     facts = host.facts
     return {
         **host.properties,
@@ -30,13 +33,38 @@ def show(host: objects.Host) -> dict[str, Any]:
         'status': None,
         'trust_id': None,
         'availability_zone': facts.availability_zone,
-        'cell': facts.cell or None,
         # As in Blazar, a host that has failed is not reservable until it
         # recovers. A disabled host is not reservable either.
         'reservable': host.bookable,
-        'status_reason': host.status_reason,
         'created_at': dates.show_stamp(host.created_at),
         'updated_at': dates.show_stamp(host.updated_at),
+    }
+
+
+def show_in_detail(host: objects.Host) -> dict[str, Any]:
+    return {
+        **show(host),
+        'cell': host.facts.cell or None,
+        'status_reason': host.status_reason,
+    }
+
+
+def show_unnamed(
+    host: objects.Host, private: Collection[str]
+) -> dict[str, Any]:
+    """Show a host to whom its names are not told.
+
+    :param private: names of the properties that are not shown
+    """
+    number = str(host.id)
+    return {
+        **{
+            name: value
+            for name, value in show(host).items()
+            if name not in private or name not in host.properties
+        },
+        'hypervisor_hostname': number,
+        'service_name': number,
     }
 
 
@@ -121,7 +149,8 @@ def listed_property(prop: objects.Property, detail: bool) -> dict[str, Any]:
 
 def show_property(prop: objects.Property) -> dict[str, Any]:
     return {
-        'id': prop.id,
+        # As in Blazar, where it is a UUID.
+        'id': str(prop.id),
         'resource_type': objects.HOST,
         'property_name': prop.name,
         'private': prop.private,
@@ -132,7 +161,7 @@ def show_property(prop: objects.Property) -> dict[str, Any]:
 
 def held(found: maintenance.Held) -> dict[str, Any]:
     return {
-        'host': show(found.host),
+        'host': show_in_detail(found.host),
         'lease_id': found.window and found.window.id,
         'servers': [*found.servers],
         'leases': [

@@ -8,6 +8,7 @@ from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.objects import states
 
 
 def show(
@@ -24,6 +25,10 @@ def show(
     reason = lease.status_reason
     if in_full and lease.status_detail is not None:
         reason = lease.status_detail
+    reasons = [reason, *(item.untold_reason for item in lease.reservations)]
+    if lease.status not in states.OVER:
+        # What it lacks is told as long as it lacks it, whatever else is told.
+        reasons += [item.missing_reason for item in lease.reservations]
     return {
         'id': lease.id,
         'name': lease.name,
@@ -37,14 +42,13 @@ def show(
         # Trusts are not used here, but clients expect the key.
         'trust_id': None,
         'status': lease.status,
-        'status_reason': reason,
+        'status_reason': '; '.join(filter(None, reasons)) or None,
         'queue_position': position,
         'degraded': lease.degraded,
         'created_at': dates.show_stamp(lease.created_at),
         'updated_at': dates.show_stamp(lease.updated_at),
         'reservations': [
-            {**_reservation(reservation), **details(reservation)}
-            for reservation in lease.reservations
+            reservation(each, details(each)) for each in lease.reservations
         ],
         'events': [_event(event) for event in lease.events],
         **_deleted(lease),
@@ -77,19 +81,23 @@ def show_shared(
     }
 
 
-def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
+def reservation(
+    item: objects.Reservation, details: Mapping[str, Any]
+) -> dict[str, Any]:
+    """:param details: what its type shows of it"""
     return {
-        'id': reservation.id,
-        'lease_id': reservation.lease_id,
+        'id': item.id,
+        'lease_id': item.lease_id,
         # In Blazar this is the id of a second row, which we do not have.
-        'resource_id': reservation.id,
-        'resource_type': reservation.resource_type,
-        'status': reservation.status,
-        'missing_resources': reservation.missing_resources,
-        'resources_changed': reservation.resources_changed,
-        'created_at': dates.show_stamp(reservation.created_at),
-        'updated_at': dates.show_stamp(reservation.updated_at),
-        **_part(reservation),
+        'resource_id': item.id,
+        'resource_type': item.resource_type,
+        'status': item.status,
+        'missing_resources': item.missing_resources,
+        'resources_changed': item.resources_changed,
+        'created_at': dates.show_stamp(item.created_at),
+        'updated_at': dates.show_stamp(item.updated_at),
+        **_part(item),
+        **details,
     }
 
 

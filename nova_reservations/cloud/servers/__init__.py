@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers in Nova: queries, and requests that change them."""
 
+from oslo_config import cfg
+
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud.servers import actions
@@ -8,6 +10,7 @@ from nova_reservations.cloud.servers import builds
 from nova_reservations.cloud.servers import drain
 from nova_reservations.cloud.servers import evacuate
 from nova_reservations.cloud.servers import find
+from nova_reservations.cloud.servers import forgotten
 from nova_reservations.cloud.servers import requests
 from nova_reservations.cloud.servers import room
 from nova_reservations.cloud.servers import shelving
@@ -16,7 +19,7 @@ from nova_reservations.cloud.servers import shelving
 class Servers:
     """The port ``ports.Servers`` on Nova; names who does each method."""
 
-    def __init__(self, hosts: ports.Hosts) -> None:
+    def __init__(self, hosts: ports.Hosts, conf: cfg.ConfigOpts) -> None:
         nova = requests.Nova(hosts)
         # Where they are
         self.occupancy = find.occupancy
@@ -24,6 +27,7 @@ class Servers:
         self.find_servers = find.find_servers
         self.heard_servers = find.heard_servers
         self.servers_at = find.servers_at
+        self.inhabited = find.inhabited
         self.gone_servers = find.gone_servers
         self.let_in = find.let_in
         self.in_flight = builds.in_flight
@@ -31,14 +35,16 @@ class Servers:
         self.servers_with_alternates = builds.servers_with_alternates
         self.find_room = room.RoomFinder(hosts).find_room
         # They leave their hosts
-        leaving = actions.Actions(nova)
+        shelves = forgotten.Shelves(nova, conf)
+        leaving = actions.Actions(nova, shelves)
         self.release_claims = find.release_claims
         self.delete_servers = leaving.delete_servers
         self.stop_servers = requests.Asked(leaving.stop)
         self.shelve_servers = requests.Asked(leaving.shelve)
+        self.confirm_resizes = requests.Asked(leaving.confirm)
         self.migrate_servers = requests.Awaited(leaving.migrate)
         # They rest, and come back
-        resting = shelving.Shelving(nova)
+        resting = shelving.Shelving(nova, shelves)
         self.unshelve_servers = requests.Awaited(resting.unshelve)
         self.snapshot_servers = requests.Awaited(resting.snapshot)
         self.save_servers = requests.Awaited(resting.save)

@@ -3,16 +3,22 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import contextlib
 import datetime
 import functools
 
 from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects as nova_objects
 from nova.compute import task_states
 from nova.compute import vm_states
 
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud import errors
+from nova_reservations.cloud.servers import failures
+from nova_reservations.cloud.servers import forgotten
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.cloud.servers import requests
 from nova_reservations.cloud.servers.find import MOVING
@@ -39,8 +45,11 @@ CAN_BE_SHELVED = frozenset(
 
 
 class Actions:
-    def __init__(self, nova: requests.Nova) -> None:
+    def __init__(
+        self, nova: requests.Nova, shelves: forgotten.Shelves
+    ) -> None:
         self._nova = nova
+        self._shelves = shelves
 
     @errors.translated()
     def delete_servers(
@@ -49,7 +58,7 @@ class Actions:
         check: ports.Check,
         keep_images: bool = False,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         return requests.reasons(
             requests.each(
                 functools.partial(
@@ -103,7 +112,7 @@ class Actions:
 
     def _delete(
         self, uuid: str, clock: requests.Clock, keep_images: bool = False
-    ) -> str | None:
+    ) -> requests.Answer:
         context = credentials.context_for_deletions()
         instance = self._nova.get(context, uuid)
         if instance.disable_terminate:
@@ -113,29 +122,34 @@ class Actions:
         if instance.host and self._nova.host_is_silent(instance.host, clock()):
             return 'its host is down'
         if instance_actions.deletion_has_just_failed(context, instance):
-            return instance_actions.FAILED
+            return failures.recorded(context, instance)
         instance_actions.end_lost_delete(context, instance)
-        compute_api = self._nova.deletions
-        if instance.vm_state in ON_A_SHELF:
-            # Nova also deletes the image of a shelved server.
-            if keep_images:
-                compute_api = self._nova.deletions_keeping_images
-            elif credentials.are_configured():
-                context = credentials.context()
-                instance = self._nova.get(context, uuid)
+        # Nova also deletes the image of a shelved server.
+        is_on_a_shelf = instance.vm_state in ON_A_SHELF
+        keeps_image = is_on_a_shelf and keep_images
+        if is_on_a_shelf and not keeps_image and credentials.are_configured():
+            context = credentials.context()
+            instance = self._nova.get(context, uuid)
         # Not soft_delete, which leaves the server on its host.
-        compute_api.delete(context, instance)
+        self._nova.deletions(keeps_image).delete(context, instance)
         return None
 
-    def shelve(self, request: requests.Request, uuid: str) -> str | None:
+    def shelve(self, request: requests.Request, uuid: str) -> requests.Answer:
         # A token is needed: without one a server gets stuck while shelving.
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
             return self._delete(uuid, request.clock)
-        if instance.task_state in SHELVING and not instance_actions.was_lost(
-            context, instance, request.key, 'shelve', task_states.SHELVING
+        if (
+            instance.task_state in SHELVING
+            and not instance_actions.was_lost(
+                context, instance, request.key, 'shelve', task_states.SHELVING
+            )
+            and not self._shelves.end_task(context, instance, request)
         ):
+            return None
+        if instance.vm_state == vm_states.SHELVED_OFFLOADED:
+            self._shelves.is_off_its_host(context, instance, request)
             return None
         if refusal := self._nova.busy(instance, request.clock()):
             return refusal
@@ -152,21 +166,59 @@ class Actions:
                 if not instance_actions.begin(
                     context, instance, request.key, 'offload'
                 ):
-                    return instance_actions.FAILED
+                    return failures.recorded(context, instance)
                 self._nova.compute_api.shelve_offload(context, instance)
             case state if state in CAN_BE_SHELVED:
                 if not instance_actions.begin(
                     context, instance, request.key, 'shelve'
                 ):
-                    return instance_actions.FAILED
-                self._nova.compute_api.shelve(context, instance)
+                    return failures.recorded(context, instance)
+                self._ask_to_shelve(context, instance)
             case state:
                 return f'it is in state {state}'
         return None
 
+    def _ask_to_shelve(
+        self,
+        context: nova_context.RequestContext,
+        instance: nova_objects.Instance,
+    ) -> None:
+        """Ask Nova to shelve the server; let it be as it was if Nova fails.
+
+        Nova sets the task and records the action before it creates the image.
+        If glance refuses that, Nova leaves the task, and records no failure.
+        """
+        shelves = self._nova.compute_api.shelve
+        try:
+            shelves(context, instance)
+        except requests.UNANSWERED:
+            # The message may have been sent.
+            raise
+        except Exception as error:
+            if instance_actions.was_asked(
+                context, instance, context.request_id
+            ):
+                instance_actions.record_failure(
+                    context, instance, 'shelve', failures.words_of(error)
+                )
+                instance_actions.end_task(instance, task_states.SHELVING)
+            raise
+
+    def confirm(self, request: requests.Request, uuid: str) -> str | None:
+        context = nova_context.get_admin_context()
+        instance = self._nova.get(context, uuid)
+        if instance.vm_state != vm_states.RESIZED:
+            return None
+        if refusal := self._nova.busy(instance, request.clock()):
+            return refusal
+        # While Nova is confirming it, there is no migration to confirm.
+        with contextlib.suppress(nova_exception.MigrationNotFoundByStatus):
+            self._nova.compute_api.confirm_resize(context, instance)
+        return None
+
     # This one may fail for good
 
-    def migrate(self, request: requests.Request, uuid: str) -> str | None:
+    def migrate(self, request: requests.Request, uuid: str) -> requests.Answer:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:

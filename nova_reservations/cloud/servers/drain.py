@@ -8,12 +8,14 @@ import functools
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from nova.compute import vm_states
 from oslo_log import log
 
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud.servers import failures
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.cloud.servers import requests
 from nova_reservations.cloud.servers.find import MOVING
@@ -46,7 +48,7 @@ class Drain:
         key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         return requests.each(
             functools.partial(self._settle, key, now), servers, check
         ).waiting
@@ -76,7 +78,11 @@ class Drain:
         if refusal := self._nova.busy(instance, now):
             return refusal
         if _was_begun(context, instance, key):
-            raise requests.Failed('Nova has failed to move it')
+            raise requests.Failed(
+                failures.recorded(
+                    context, instance, 'Nova has failed to move it'
+                )
+            )
         if instance.vm_state == vm_states.STOPPED:
             instance_actions.begin(context, instance, key, COLD)
             self._nova.compute_api.resize(context, instance)
@@ -97,7 +103,7 @@ class Drain:
     def _end_of(
         self,
         context: nova_context.RequestContext,
-        instance: objects.Instance,
+        instance: nova_objects.Instance,
         key: ports.RequestKey,
         now: datetime.datetime,
     ) -> str | None:
@@ -133,7 +139,7 @@ class Drain:
 
 def _was_begun(
     context: nova_context.RequestContext,
-    instance: objects.Instance,
+    instance: nova_objects.Instance,
     key: ports.RequestKey,
 ) -> bool:
     return any(

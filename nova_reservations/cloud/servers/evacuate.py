@@ -14,6 +14,7 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud.servers import requests
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -40,8 +41,8 @@ class Evacuation:
         except exception.CloudRefused as error:
             return {server.uuid: str(error) for server in servers}
         for server in servers:
-            check()
-            reason = self._evacuate(copy.copy(context), server.uuid)
+            with fences.around(check):
+                reason = self._evacuate(copy.copy(context), server.uuid)
             if reason is not None:
                 refused[server.uuid] = reason
         return refused
@@ -73,6 +74,8 @@ class Evacuation:
             )
         except nova_exception.InstanceNotFound:
             return None
+        except exception.ReservationsError:
+            raise
         except Exception as error:
             # A failure of one server must not hold up the others.
             LOG.warning('Server %s is not evacuated', uuid, exc_info=True)

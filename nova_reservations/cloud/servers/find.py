@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers on hosts, or on their way there."""
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import datetime
 
@@ -89,21 +93,26 @@ def occupancy(
         # Some databases ignore the case of names.
         if instance.host in servers:
             servers[instance.host][instance.uuid] = instance.on(instance.host)
-    unseen: dict[str, set[str]] = {name: set() for name in names}
+    held: dict[str, set[str]] = {name: set() for name in names}
     for host, consumers in zip(
         hosts,
         parallel.each(placement.consumers, [host.uuid for host in hosts]),
         strict=True,
     ):
-        unseen[host.name] |= consumers - servers[host.name].keys()
-    leftovers = resolve(unseen, servers)
-    return {
+        held[host.name] |= consumers
+    leftovers = resolve(held, servers)
+    found = {
         name: ports.Occupancy(
             servers=tuple(servers[name].values()),
             leftovers=tuple(leftovers[name]),
         )
         for name in names
     }
+    for name in _replaced(
+        [host for host in hosts if not found[host.name].empty]
+    ):
+        found[name] = ports.Occupancy(())
+    return found
 
 
 @errors.translated()
@@ -135,7 +144,7 @@ def find_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
 def heard_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
     if not servers:
         return {}
-    answers = cells.ask(cells.of_servers(servers), _known)
+    answers = cells.ask(cells.of_servers(servers), _known_with_flavors)
     return {server.uuid: server for server in answers.found}
 
 
@@ -151,6 +160,13 @@ def servers_at(hosts: Collection[str]) -> Mapping[str, ports.Server]:
             if instance.host in hosts
         }
     return found
+
+
+def inhabited(hosts: Collection[str]) -> Collection[str]:
+    found = cells.ask(cells.of_hosts(hosts), _on_hosts).all()
+    # Some databases ignore the case of names.
+    there = {instance.host for instance in found}
+    return [name for name in hosts if name in there]
 
 
 @errors.translated()
@@ -186,7 +202,23 @@ def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
 def _known(
     context: nova_context.RequestContext, servers: Sequence[str]
 ) -> list[ports.Server]:
-    found = instances(context, uuid=list(servers))
+    return _with_faults(context, instances(context, uuid=list(servers)))
+
+
+def _known_with_flavors(
+    context: nova_context.RequestContext, servers: Sequence[str]
+) -> list[ports.Server]:
+    found = with_flavors(context, uuid=list(servers))
+    known = _with_faults(context, [instance for instance, _ in found])
+    return [
+        dataclasses.replace(server, flavor=flavor.name)
+        for server, (_, flavor) in zip(known, found, strict=True)
+    ]
+
+
+def _with_faults(
+    context: nova_context.RequestContext, found: Sequence[Instance]
+) -> list[ports.Server]:
     broken = [
         instance.uuid
         for instance in found
@@ -205,32 +237,30 @@ def _known(
 
 
 def resolve(
-    unseen: Mapping[str, Collection[str]],
+    held: Mapping[str, Collection[str]],
     servers: Mapping[str, dict[str, ports.Server]],
 ) -> Mapping[str, list[str]]:
     """Add the servers of these consumers; return the consumers without one.
 
-    :param unseen: host -> consumers whose server was not seen on that host
-    :param servers: host -> UUID -> server; to which they are added
+    Servers that count elsewhere get their ``moved_to``.
+
+    :param held: host -> the consumers that hold something there
+    :param servers: host -> UUID -> server that Nova has there; to which others
+        are added
     """
     leftovers: dict[str, list[str]] = defaultdict(list)
+    unseen = {host: held[host] - servers[host].keys() for host in held}
     wanted = sorted(set().union(*unseen.values()))
     if not wanted:
         return leftovers
-    # A migration is in the cell of its hosts.
-    concerned = [
-        (cell, wanted)
-        for cell, _ in cells.together(
-            cells.of_hosts(unseen), cells.of_servers(wanted)
-        )
-    ]
     known = {
         instance.consumer: instance
         for instance in (
-            *cells.ask(concerned, _of_consumers).all(),
+            *_of_consumers(unseen, wanted),
             *_not_in_a_cell(wanted),
         )
     }
+    sources = set()
     for host, consumers in unseen.items():
         for consumer in sorted(consumers):
             instance = known.get(consumer)
@@ -242,7 +272,21 @@ def resolve(
                 )
             else:
                 servers[host].setdefault(instance.uuid, instance.on(host))
+                if instance.uuid not in held[host]:
+                    sources.add((host, instance.uuid))
+    moved = sorted({server for _, server in sources})
+    targets = dict(zip(moved, parallel.each(_roots, moved), strict=True))
+    for host, server in sources:
+        servers[host][server] = dataclasses.replace(
+            servers[host][server], moved_to=targets[server]
+        )
     return leftovers
+
+
+def _roots(server: str) -> frozenset[str]:
+    """Return the root providers of a server's own allocation."""
+    held = placement.request('get', f'/allocations/{server}').json()
+    return frozenset(placement.roots(held['allocations']))
 
 
 def _left(instance: Instance, host: str) -> bool:
@@ -253,6 +297,53 @@ def _left(instance: Instance, host: str) -> bool:
     )
 
 
+def _replaced(hosts: Collection[objects.Resource]) -> set[str]:
+    """Return the service hosts of which Nova has another compute node now,
+    and not that of the host any more: another machine has the name, and what
+    is on it is not on the host."""
+    if not hosts:
+        return set()
+    node_of = {host.name: host.uuid for host in hosts}
+    nodes = cells.ask(cells.of_hosts(node_of), _nodes_at).all()
+    of_now: dict[str, set[str]] = defaultdict(set)
+    for node in nodes:
+        of_now[node.host].add(node.uuid)
+    others = {
+        name: uuid
+        for name, uuid in node_of.items()
+        if of_now[name] and uuid not in of_now[name]
+    }
+    # A service that has several nodes can leave one to another service.
+    known = _known_nodes(sorted(others.values())) if others else set()
+    return {name for name, uuid in others.items() if uuid not in known}
+
+
+def _known_nodes(uuids: Sequence[str]) -> set[str]:
+    """Return those of the compute nodes that any service has."""
+    nodes = cells.ask(cells.everywhere(uuids), _nodes).all()
+    return {node.uuid for node in nodes}
+
+
+def _nodes(
+    context: nova_context.RequestContext, uuids: Sequence[str]
+) -> list[nova_objects.ComputeNode]:
+    return list(
+        nova_objects.ComputeNodeList.get_all_by_uuids(context, list(uuids))
+    )
+
+
+def _nodes_at(
+    context: nova_context.RequestContext, names: Sequence[str]
+) -> list[nova_objects.ComputeNode]:
+    found: list[nova_objects.ComputeNode] = []
+    for name in names:
+        with contextlib.suppress(nova_exception.ComputeHostNotFound):
+            found.extend(
+                nova_objects.ComputeNodeList.get_all_by_host(context, name)
+            )
+    return found
+
+
 def _on_hosts(
     context: nova_context.RequestContext, names: Sequence[str]
 ) -> list[Instance]:
@@ -260,21 +351,28 @@ def _on_hosts(
 
 
 def _of_consumers(
-    context: nova_context.RequestContext, consumers: Sequence[str]
+    hosts: Collection[str], consumers: Sequence[str]
 ) -> list[Instance]:
     """Return the instances that are consumers, or whose migrations are."""
-    migrations = {
-        migration.uuid: migration.instance_uuid
-        for migration in nova_objects.MigrationList.get_by_filters(
-            context, {'uuid': list(consumers)}
+    # A migration is in the cell of its hosts.
+    concerned = [
+        (cell, consumers)
+        for cell, _ in cells.together(
+            cells.of_hosts(hosts), cells.of_servers(consumers)
         )
-    }
-    found = {
-        instance.uuid: instance
-        for instance in instances(
-            context, uuid=sorted({*consumers, *migrations.values()})
-        )
-    }
+    ]
+    migrations: dict[str, str] = {}
+    found: dict[str, Instance] = {}
+    for known in cells.ask(concerned, _consuming).all():
+        if isinstance(known, Instance):
+            found[known.uuid] = known
+        else:
+            migrations.update([known])
+    # After a resize to another cell, the migration is in both.
+    away = sorted(set(migrations.values()) - found.keys())
+    if away:
+        more = cells.ask(cells.of_servers(away), _with_uuids).all()
+        found |= {instance.uuid: instance for instance in more}
     return [
         *found.values(),
         *(
@@ -285,28 +383,72 @@ def _of_consumers(
     ]
 
 
+def _consuming(
+    context: nova_context.RequestContext, consumers: Sequence[str]
+) -> list[Instance | tuple[str, str]]:
+    """Return a cell's migrations with these UUIDs, as (migration, server), and
+    the instances with them, or with those migrations."""
+    migrations = {
+        migration.uuid: migration.instance_uuid
+        for migration in nova_objects.MigrationList.get_by_filters(
+            context, {'uuid': list(consumers)}
+        )
+    }
+    found = instances(context, uuid=sorted({*consumers, *migrations.values()}))
+    return [*found, *migrations.items()]
+
+
+def _with_uuids(
+    context: nova_context.RequestContext, servers: Sequence[str]
+) -> list[Instance]:
+    return instances(context, uuid=list(servers))
+
+
 def instances(
     context: nova_context.RequestContext, **filters: Collection[str | int]
 ) -> list[Instance]:
     """Return instances of a cell; also soft-deleted ones, which are still on
     their hosts."""
+    return list(map(_read, _existing(context, [], filters)))
+
+
+def with_flavors(
+    context: nova_context.RequestContext, **filters: Collection[str | int]
+) -> list[tuple[Instance, nova_objects.Flavor]]:
+    """Return what instances() does, each with the flavor that Nova has stored
+    with it."""
     return [
-        Instance(
-            consumer=instance.uuid,
-            uuid=instance.uuid,
-            project_id=instance.project_id,
-            host=instance.host,
-            vm_state=instance.vm_state,
-            task_state=instance.task_state,
-            written_at=instance.updated_at or instance.created_at,
-            launched_at=instance.launched_at,
-        )
-        for instance in nova_objects.InstanceList.get_by_filters(
+        (_read(instance), instance.flavor)
+        for instance in _existing(context, ['flavor'], filters)
+    ]
+
+
+def _existing(
+    context: nova_context.RequestContext,
+    attributes: list[str],
+    filters: Mapping[str, Collection[str | int]],
+) -> Sequence[nova_objects.Instance]:
+    found: Sequence[nova_objects.Instance] = (
+        nova_objects.InstanceList.get_by_filters(
             context,
             {**filters, 'deleted': False, 'soft_deleted': True},
-            expected_attrs=[],
+            expected_attrs=attributes,
         )
-    ]
+    )
+    return found
+
+
+def _read(instance: nova_objects.Instance) -> Instance:
+    return Instance(
+        consumer=instance.uuid,
+        uuid=instance.uuid,
+        project_id=instance.project_id,
+        host=instance.host,
+        vm_state=instance.vm_state,
+        task_state=instance.task_state,
+        written_at=instance.updated_at or instance.created_at,
+        launched_at=instance.launched_at,
+    )
 
 
 @errors.translated()

@@ -21,8 +21,6 @@ from oslo_utils import timeutils
 
 from nova_reservations import ports
 
-FAILED = 'Nova has failed at it, and is asked again within a minute'
-
 RETRY = 60
 """Seconds between a deletion that has failed in Nova and the next one."""
 
@@ -140,6 +138,38 @@ def was_lost(
     return lost
 
 
+def has_rested(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    key: ports.RequestKey,
+    verb: str,
+    timeout: int,
+) -> bool:
+    """Return whether Nova has recorded nothing of the server for so long that
+    what it does with it may have been forgotten.
+
+    That is for the timeout, in seconds, and for half of the time since it was
+    asked first for this reason. So a host that is only slow gets few more
+    requests, each of which waits there for the one before.
+    """
+    since = instance.updated_at
+    if since is None or not timeutils.is_older_than(since, timeout):
+        return False
+    ours = _prefix(request_id(instance.uuid, key, verb))
+    first = min(
+        (
+            action.start_time
+            for action in objects.InstanceActionList.get_by_instance_uuid(
+                context, instance.uuid
+            )
+            if _prefix(action.request_id or '') == ours
+        ),
+        default=since,
+    )
+    asked_for = (since - first).total_seconds()
+    return bool(timeutils.is_older_than(since, asked_for))
+
+
 def end_lost_delete(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> None:
@@ -196,11 +226,11 @@ def was_asked(
     )
 
 
-def failure(
+def failed_event(
     context: nova_context.RequestContext, instance: objects.Instance
-) -> str | None:
-    """Return the name of the event at which the newest action on the server
-    has failed; None if it has not failed."""
+) -> objects.InstanceActionEvent | None:
+    """Return the event at which the newest action on the server has failed;
+    None if it has not failed."""
     for action in objects.InstanceActionList.get_by_instance_uuid(
         context, instance.uuid, limit=1
     ):
@@ -216,10 +246,10 @@ def _events(
     )
 
 
-def _failed_at(events: list[objects.InstanceActionEvent]) -> str | None:
-    return next(
-        (event.event for event in events if event.result == 'Error'), None
-    )
+def _failed_at(
+    events: list[objects.InstanceActionEvent],
+) -> objects.InstanceActionEvent | None:
+    return next((event for event in events if event.result == 'Error'), None)
 
 
 def _was_left(instance: objects.Instance) -> bool:
@@ -229,6 +259,34 @@ def _was_left(instance: objects.Instance) -> bool:
 
 def is_old(written_at: datetime.datetime) -> bool:
     return bool(timeutils.is_older_than(written_at, PATIENCE))
+
+
+def is_under_way(
+    context: nova_context.RequestContext, action: objects.InstanceAction
+) -> bool:
+    """Return whether a service is at work on the action."""
+    return any(event.result is None for event in _events(context, action))
+
+
+def record_failure(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    event: str,
+    words: str,
+) -> None:
+    """Record that the action of this context has failed before any service
+    got it, as a service records it."""
+    objects.InstanceActionEvent.event_start(
+        context, instance.uuid, event, want_result=False
+    )
+    objects.InstanceActionEvent.event_finish_with_failure(
+        context,
+        instance.uuid,
+        event,
+        exc_val=words,
+        exc_tb=words,
+        want_result=False,
+    )
 
 
 def end_task(instance: objects.Instance, task: str) -> None:

@@ -14,16 +14,23 @@ import functools
 import threading
 import time
 
+from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from nova.compute import api
+from oslo_db import exception as db_exc
 from oslo_log import log
+import oslo_messaging
+from sqlalchemy import exc as sa_exc
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import parallel
+from nova_reservations.cloud.servers import failures
 from nova_reservations.cloud.servers import images
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -37,8 +44,30 @@ NO_TIME = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 Clock = Callable[[], datetime.datetime | None]
 
 
+UNANSWERED = (
+    ks_exc.ConnectionError,
+    nova_exception.CinderConnectionFailed,
+    nova_exception.GlanceConnectionFailed,
+    oslo_messaging.MessageDeliveryFailure,
+    oslo_messaging.MessagingTimeout,
+    db_exc.DBConnectionError,
+    sa_exc.TimeoutError,
+)
+"""Errors which mean that something that Nova asks did not answer in time. They
+say nothing of whether it was done."""
+
+
+Answer = str | objects.Reason | None
+"""What a server waits for, or why it is refused; a text is one that its owner
+may read, too."""
+
+
 class Failed(Exception):
-    """An action has failed for good; with a message for the owner."""
+    """An action has failed for good."""
+
+    def __init__(self, why: str | objects.Reason) -> None:
+        super().__init__(str(why))
+        self.why = _read(why)
 
 
 class Nova:
@@ -51,13 +80,14 @@ class Nova:
         ] = {}
         """Host -> when it was read last, and its nova-compute, which is None
         if the cell did not answer."""
-        self._asking = threading.Lock()
+        self._asking: dict[str, threading.Lock] = {}
+        """One for each host: whose cell hangs delays no other host."""
 
     def get(
         self, context: nova_context.RequestContext, uuid: str
-    ) -> objects.Instance:
+    ) -> nova_objects.Instance:
         """Return the server; the context is targeted to its cell."""
-        return self.compute_api.get(
+        return self._api.get(
             context,
             uuid,
             expected_attrs=[
@@ -71,7 +101,7 @@ class Nova:
         )
 
     def busy(
-        self, instance: objects.Instance, now: datetime.datetime | None
+        self, instance: nova_objects.Instance, now: datetime.datetime | None
     ) -> str | None:
         """Return why the server can't be changed now; None if it can."""
         if instance.task_state is not None:
@@ -101,23 +131,44 @@ class Nova:
         for all servers of a host that are changed together, it is read once.
         """
         moment = now or NO_TIME + datetime.timedelta(seconds=time.monotonic())
-        with self._asking:
+        with self._asking.setdefault(host, threading.Lock()):
             asked_at, service = self._seen.get(host, (None, None))
             if asked_at is None or abs(moment - asked_at) >= LOOK:
                 service = self._hosts.compute_services(now, [host]).get(host)
                 self._seen[host] = moment, service
         return service
 
-    @functools.cached_property
+    @property
     def compute_api(self) -> api.API:
+        """Nova's compute API, for one change of a server.
+
+        :raises: ClaimLost, AttemptLost if others do the thread's work: what it
+            has read may have taken long
+        """
+        fences.current()()
+        return self._api
+
+    def deletions(self, keeps_image: bool) -> api.API:
+        """Return Nova's compute API, for one deletion.
+
+        :param keeps_image: whether the image of a shelved server stays
+        :raises: ClaimLost, AttemptLost
+        """
+        fences.current()()
+        return (
+            self._deletions_keeping_images if keeps_image else self._deletions
+        )
+
+    @functools.cached_property
+    def _api(self) -> api.API:
         return api.API(image_api=images.Images())
 
     @functools.cached_property
-    def deletions(self) -> api.API:
+    def _deletions(self) -> api.API:
         return _deleting(images.Images())
 
     @functools.cached_property
-    def deletions_keeping_images(self) -> api.API:
+    def _deletions_keeping_images(self) -> api.API:
         return _deleting(images.Kept())
 
 
@@ -130,7 +181,7 @@ class _Fenced:
     """
 
     @staticmethod
-    def service_is_up(service: objects.Service) -> bool:
+    def service_is_up(service: nova_objects.Service) -> bool:
         return not service.forced_down
 
 
@@ -155,7 +206,7 @@ class Request:
     clock: Clock
 
 
-Step = Callable[[Request, str], str | None]
+Step = Callable[[Request, str], Answer]
 """Asks Nova to change the server with this UUID. Returns what the server waits
 for, or why Nova refuses; raises Failed if waiting is of no use."""
 
@@ -207,17 +258,17 @@ class Asked:
         key: ports.RequestKey,
         check: ports.Check,
         now: datetime.datetime | None = None,
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, objects.Reason]:
         return reasons(self._awaited(servers, key, check, now))
 
 
-def reasons(outcome: ports.Outcome) -> Mapping[str, str]:
+def reasons(outcome: ports.Outcome) -> Mapping[str, objects.Reason]:
     """Return server UUID -> why the server waits, or has failed."""
     return {**outcome.waiting, **outcome.failed}
 
 
 def each(
-    function: Callable[[str], str | None],
+    function: Callable[[str], Answer],
     servers: Collection[ports.Server],
     check: ports.Check,
 ) -> ports.Outcome:
@@ -226,37 +277,39 @@ def each(
 
     An error of one server does not hold up the others.
     """
-    waiting, failed = {}, {}
+    waiting: dict[str, objects.Reason] = {}
+    failed: dict[str, objects.Reason] = {}
 
     def ask(uuid: str) -> None:
         check()
         try:
-            reason = function(uuid)
+            with fences.around(check):
+                reason = function(uuid)
         except nova_exception.InstanceNotFound:
             return
         except Failed as error:
-            failed[uuid] = str(error)
+            failed[uuid] = error.why
         except exception.ReservationsError:
             raise
+        except UNANSWERED as error:
+            LOG.warning(
+                'Server %(server)s waits for an answer: %(error)s',
+                {'server': uuid, 'error': error},
+            )
+            waiting[uuid] = failures.unanswered(error)
         except Exception as error:
             LOG.warning('Server %s stays as it is', uuid, exc_info=True)
-            failed[uuid] = _said(error)
+            failed[uuid] = failures.raised(error)
         else:
             if reason is not None:
-                waiting[uuid] = reason
+                waiting[uuid] = _read(reason)
 
     # A server that is being moved is listed on two hosts.
     parallel.each(ask, sorted({server.uuid for server in servers}))
     return ports.Outcome(waiting, failed)
 
 
-def _said(error: Exception) -> str:
-    """Return the text of an error for the server's owner.
-
-    It must not name hosts. Errors other than Nova's own may come from a
-    compute host, with any text, so they are not shown."""
-    if isinstance(error, nova_exception.NovaException) and not any(
-        'host' in name or 'node' in name for name in error.kwargs
-    ):
-        return str(error.format_message())
-    return 'Nova failed at it'
+def _read(answer: str | objects.Reason) -> objects.Reason:
+    if isinstance(answer, str):
+        return objects.Reason.plain(answer)
+    return answer

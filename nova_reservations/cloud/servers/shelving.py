@@ -10,6 +10,8 @@ from nova.compute import vm_states
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud.servers import actions
+from nova_reservations.cloud.servers import failures
+from nova_reservations.cloud.servers import forgotten
 from nova_reservations.cloud.servers import images
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.cloud.servers import requests
@@ -38,10 +40,15 @@ no host, so it is not waited for."""
 class Shelving:
     """Each method acts on one server; it returns what the server waits for."""
 
-    def __init__(self, nova: requests.Nova) -> None:
+    def __init__(
+        self, nova: requests.Nova, shelves: forgotten.Shelves
+    ) -> None:
         self._nova = nova
+        self._shelves = shelves
 
-    def snapshot(self, request: requests.Request, uuid: str) -> str | None:
+    def snapshot(
+        self, request: requests.Request, uuid: str
+    ) -> requests.Answer:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if utils.is_volume_backed_instance(context, instance):
@@ -83,7 +90,9 @@ class Shelving:
         elif image is not None:
             return None if image['status'] == 'active' else 'is being made'
         elif begun:
-            raise requests.Failed('Nova has failed at it')
+            raise requests.Failed(
+                failures.recorded(context, instance, 'Nova has failed at it')
+            )
         if refusal := self._nova.busy(instance, request.clock()):
             return refusal
         name = f'reserved_{instance.display_name or uuid}'[:255]
@@ -95,7 +104,7 @@ class Shelving:
         )
         return 'is being made'
 
-    def save(self, request: requests.Request, uuid: str) -> str | None:
+    def save(self, request: requests.Request, uuid: str) -> requests.Answer:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
@@ -120,7 +129,7 @@ class Shelving:
                 return 'is being made'
         return self.snapshot(request, uuid)
 
-    def suspend(self, request: requests.Request, uuid: str) -> str | None:
+    def suspend(self, request: requests.Request, uuid: str) -> requests.Answer:
         context = nova_context.get_admin_context()
         instance = self._nova.get(context, uuid)
         if (
@@ -151,7 +160,7 @@ class Shelving:
                 if not instance_actions.begin(
                     context, instance, request.key, 'suspend'
                 ):
-                    return instance_actions.FAILED
+                    return failures.recorded(context, instance)
                 self._nova.compute_api.suspend(context, instance)
             case state:
                 raise requests.Failed(f'it is in state {state}')
@@ -173,18 +182,21 @@ class Shelving:
             return f'it is still {instance.task_state}'
         if instance.vm_state not in actions.ON_A_SHELF:
             return None
-        if instance.vm_state == vm_states.SHELVED_OFFLOADED and instance.host:
-            # Nova clears the host a moment after it sets the state. That must
-            # not happen after the server was unshelved to another host.
+        if (
+            instance.vm_state == vm_states.SHELVED_OFFLOADED
+            and not self._shelves.is_off_its_host(context, instance, request)
+        ):
+            # What happens to it there must not happen after the server was
+            # unshelved to another host.
             return 'it is still leaving its host'
         if not instance_actions.begin(
             context, instance, request.key, 'unshelve'
         ):
+            failed = instance_actions.failed_event(context, instance)
+            if failed is not None and failed.event == 'schedule_instances':
+                raise requests.Failed('no host has room for it')
             raise requests.Failed(
-                'no host has room for it'
-                if instance_actions.failure(context, instance)
-                == 'schedule_instances'
-                else 'Nova has failed at it'
+                failures.recorded(context, instance, 'Nova has failed at it')
             )
         # The server counts towards the quota of its own project, not that of
         # the service user.

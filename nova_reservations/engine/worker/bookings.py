@@ -36,17 +36,28 @@ class Bookings:
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         """Yield the reservations of the leases, with their types; parts come
         before the whole that they are part of."""
-        ids = [
-            item.id for current in held for item in current.lease.reservations
-        ]
+        return self._of([(each.lease, each) for each in held], now)
+
+    def looked_at(
+        self, leases: Collection[objects.Lease], now: datetime.datetime
+    ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
+        """Yield the same of leases that no worker holds, for read-only
+        calls."""
+        return self._of([(lease, None) for lease in leases], now)
+
+    def _of(
+        self,
+        held: Collection[tuple[objects.Lease, claims.Held | None]],
+        now: datetime.datetime,
+    ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
+        ids = [item.id for lease, _ in held for item in lease.reservations]
         name = identity.of(self.database)
         with self.database.reader() as session:
             given = allocations.holdings(session, ids)
             slots = allocations.slots(session, ids)
             created = slot_servers.of(session, ids)
             shared = project_access.of(session, ids)
-        for current in held:
-            lease = current.lease
+        for lease, current in held:
             let_in = self._let_in(lease)
             ending = since_end(lease, now)
             warning = lease.event(states.EventType.BEFORE_END)
@@ -56,24 +67,28 @@ class Bookings:
                 lease.reservations, key=lambda item: item.id in wholes
             ):
                 resources, left = base.parts(given[reservation.id])
+                came = created[reservation.id]
                 booking = base.Booking(
                     lease=lease,
                     reservation=reservation,
                     resources=resources,
                     slots=slots.get(reservation.id, {}),
-                    servers=created.get(reservation.id, frozenset()),
+                    servers=came.servers,
+                    chosen=came.chosen,
                     lease_servers=let_in,
                     sharers=shared.get(reservation.id, objects.NOBODY),
                     now=now,
                     prepared=lease.prepared,
                     settled=ending is not None
                     and ending >= self.options.settle,
-                    check=current.check,
+                    check=current.check if current else _allowed,
                     ending=ending or datetime.timedelta(0),
                     left=left,
                     warned_at=warning.time if warning else None,
                     database=name,
-                    provider_changes=current.provider_changes,
+                    provider_changes=current.provider_changes
+                    if current
+                    else [],
                     parts=parts.get(reservation.id, {}),
                 )
                 if reservation.part_of is not None:
@@ -102,6 +117,10 @@ class Bookings:
             ),
             default=datetime.timedelta(0),
         )
+
+
+def _allowed() -> None:
+    """The check of calls that write nothing."""
 
 
 def since_end(

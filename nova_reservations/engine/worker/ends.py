@@ -15,6 +15,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import due_leases
 from nova_reservations.db import leaving
+from nova_reservations.db import messages
 from nova_reservations.engine import claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
@@ -22,6 +23,7 @@ from nova_reservations.engine import steps
 from nova_reservations.engine import unused_leases
 from nova_reservations.engine.worker import bookings
 from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
@@ -46,7 +48,9 @@ class Ends:
         bookings: bookings.Bookings,
         options: settings.Settings,
         notify: ports.Notifier,
+        actions: offered.Actions,
     ) -> None:
+        self.actions = actions
         self.bookings = bookings
         self.options = options
         self.notify = notify
@@ -68,27 +72,67 @@ class Ends:
         if waits and not overdue:
             return steps.Wait(objects.Reason.join(waits), SOON)
         failures += waits
-        for resource_type, booking in current:
-            try:
-                resource_type.announce_end(booking)
-            except (
-                exception.CloudRefused,
-                exception.CloudUnavailable,
-            ) as error:
-                LOG.warning('Lease %s: %s', held.lease.id, error)
-                failures.append(objects.Reason.of(error))
+        told, untold = self._announce(current, overdue)
+        failures += untold
+        before = [
+            item.id for item in held.lease.reservations if item.untold_reason
+        ]
+
+        def write(session: api.Session) -> None:
+            messages.write(session, told, now)
+            if before:
+                messages.set_untold(session, before, None, now)
+
+        # The messages are sent if, and only if, this is recorded.
         held.record(
             now,
             status_reason=objects.Reason.join(failures) if failures else None,
             events={
                 kind: states.Event.ERROR if failures else states.Event.DONE
             },
+            then=write,
         )
         if failures:
             self.notify(
                 notifications.failed(kind), notifications.payload(held.lease)
             )
         return steps.Again()
+
+    def _announce(
+        self,
+        current: Collection[tuple[base.ResourceType, base.Booking]],
+        overdue: bool,
+    ) -> tuple[list[objects.Message], list[objects.Reason]]:
+        """Return the messages that tell of the end, and the failures.
+
+        :raises: CloudUnavailable
+        """
+        told: list[objects.Message] = []
+        failures = []
+        without_servers = []
+        for resource_type, booking in current:
+            try:
+                announced = resource_type.announcements(booking)
+                if announced is None:
+                    without_servers.append(booking)
+                else:
+                    told += announced
+            except exception.CloudRefused as error:
+                LOG.warning('Lease %s: %s', booking.lease.id, error)
+                failures.append(objects.Reason.of(error))
+            except exception.CloudUnavailable as error:
+                if not overdue:
+                    raise
+                failures.append(objects.Reason.of(error))
+        if len(without_servers) == len(current):
+            # Nothing of the lease can choose what is done before its end.
+            for booking in without_servers:
+                try:
+                    told += self.actions.announce_without_servers(booking)
+                except exception.CloudRefused as error:
+                    LOG.warning('Lease %s: %s', booking.lease.id, error)
+                    failures.append(objects.Reason.of(error))
+        return told, failures
 
     def end(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
         """Take the resources of the lease back."""

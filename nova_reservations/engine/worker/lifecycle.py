@@ -20,8 +20,13 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import conditions
+from nova_reservations.db import healing as rows
+from nova_reservations.db import tasks
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import claims
+from nova_reservations.engine import healing
+from nova_reservations.engine import monitoring
 from nova_reservations.engine import notifications
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
@@ -30,7 +35,9 @@ from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import ends
 from nova_reservations.engine.worker import given_back
 from nova_reservations.engine.worker import joint_starts
+from nova_reservations.engine.worker import lost_at_starts
 from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
@@ -67,6 +74,9 @@ class Lifecycle:
         clock: Callable[[], datetime.datetime],
         queue: retry.Retries,
         best_effort_leases: best_effort.BestEffort,
+        actions: offered.Actions,
+        monitors: monitoring.Monitoring,
+        healer: healing.Healing,
     ) -> None:
         self.database = database
         self.options = options
@@ -75,10 +85,13 @@ class Lifecycle:
         self.queue = queue
         self.best_effort_leases = best_effort_leases
         self.bookings = bookings.Bookings(database, types, options)
+        self.lost_at_starts = lost_at_starts.LostAtStarts(
+            database, monitors, healer
+        )
         self.joint_starts = joint_starts.JointStarts(
             database, self.bookings, options, notify
         )
-        self.ends = ends.Ends(self.bookings, options, notify)
+        self.ends = ends.Ends(self.bookings, options, notify, actions)
         self.given_back = given_back.GivenBack(database, options)
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
@@ -131,8 +144,10 @@ class Lifecycle:
 
         If a request changes the lease meanwhile, the next record fails with
         ClaimLost. The lease is then looked at anew, with the same claim if
-        that still stands.
+        that still stands. If nothing of the lease has changed, the conflict
+        is about other rows, and may last.
         """
+        in_vain: int | None = None
         while (held := claims.read(self.database, claim)) is not None:
             now = self.clock()
             step = steps.step(held.lease, now, self.options)
@@ -144,7 +159,19 @@ class Lifecycle:
             seen = held.lease
             try:
                 follows = self._take(step, held, now)
-            except exception.ClaimLost:
+            except exception.ClaimLost as error:
+                if in_vain == seen.version:
+                    LOG.warning(
+                        'Lease %(lease)s is left for %(pause)s: %(error)s',
+                        {
+                            'lease': seen.id,
+                            'pause': LATER,
+                            'error': error.__cause__ or error,
+                        },
+                    )
+                    if self._put_off(claim, seen, LATER):
+                        return
+                in_vain = seen.version
                 continue
             match follows:
                 case steps.Over():
@@ -233,23 +260,13 @@ class Lifecycle:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
             held.record(now, in_nova=True)
-        waits: list[objects.Reason] = []
-        for kind, booking in self.bookings.of([held], now):
-            if waits and booking.parts:
-                continue
-            try:
-                waiting = kind.prepare(booking)
-            except exception.Hopeless as error:
-                return self._fail(held, now, objects.Reason.of(error))
-            except exception.CloudRefused as error:
-                # The start tries again, and says so if it fails.
-                LOG.warning(
-                    'Lease %(lease)s can not be prepared: %(reason)s',
-                    {'lease': held.lease.id, 'reason': error},
-                )
-            else:
-                if waiting is not None:
-                    waits.append(waiting.why)
+        current = list(self.bookings.of([held], now))
+        if self.lost_at_starts.replaced(held.lease, current, now):
+            return steps.Again()
+        try:
+            waits = _prepare_each(current)
+        except (exception.HostRefused, exception.Hopeless) as error:
+            return self._refused(held, current, error, now)
         if waits:
             return steps.Wait(
                 objects.Reason.join(waits),
@@ -280,6 +297,10 @@ class Lifecycle:
                 events={states.EventType.START: states.Event.IN_PROGRESS},
             )
         current = list(self.bookings.of([held], now))
+        if self.lost_at_starts.replaced(held.lease, current, now):
+            return steps.Again()
+        if self.lost_at_starts.is_too_little(held.lease, current):
+            return self._fail(held, now, lost_at_starts.NOT_AT_ALL)
         wholes = [each for each in current if each[1].parts]
         try:
             waits = _start_each(each for each in current if not each[1].parts)
@@ -287,8 +308,11 @@ class Lifecycle:
                 if _let_in(held, now):
                     return steps.Again()
                 waits = _start_each(wholes)
+        except exception.NamedResourceTaken as error:
+            self._lose(held, now, error)
+            return steps.Again()
         except exception.CloudRefused as error:
-            return self._fail(held, now, objects.Reason.of(error))
+            return self._refused(held, current, error, now)
         if waits:
             start = held.lease.event(states.EventType.START)
             begun = (start and start.updated_at) or now
@@ -301,6 +325,39 @@ class Lifecycle:
             notifications.payload(held.lease),
         )
         return steps.Over()
+
+    def _lose(
+        self,
+        held: claims.Held,
+        now: datetime.datetime,
+        error: exception.NamedResourceTaken,
+    ) -> None:
+        """Record that a resource has failed, so that the lease starts without
+        it. The monitor sees when it is free again."""
+        LOG.warning('Lease %s: %s', held.lease.id, error)
+        resource: objects.Resource = error.values['resource']
+        failed = objects.Condition(down_since=now)
+
+        def write(session: api.Session) -> None:
+            conditions.set_condition(session, resource.id, failed, now)
+            tasks.hurry(session, rows.HEAL, now)
+
+        held.record(now, then=write)
+
+    def _refused(
+        self,
+        held: claims.Held,
+        current: lost_at_starts.Current,
+        error: exception.CloudRefused,
+        now: datetime.datetime,
+    ) -> steps.Next:
+        """Go on without hosts that can not be used; give up whatever else was
+        refused."""
+        if isinstance(
+            error, exception.HostRefused
+        ) and self.lost_at_starts.lose(error, current, now):
+            return steps.Again()
+        return self._fail(held, now, objects.Reason.of(error))
 
     def _miss(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
         """Give up a start that the lease's own end has overtaken."""
@@ -345,6 +402,31 @@ class Lifecycle:
                 {'lease': held.lease.id, 'reason': error},
             )
             return steps.Wait(objects.Reason.of(error), SELDOM)
+
+
+def _prepare_each(current: lost_at_starts.Current) -> list[objects.Reason]:
+    """Prepare reservations; return what some of them wait for.
+
+    :raises: HostRefused, Hopeless
+    """
+    waits: list[objects.Reason] = []
+    for kind, booking in current:
+        if waits and booking.parts:
+            continue
+        try:
+            waiting = kind.prepare(booking)
+        except (exception.HostRefused, exception.Hopeless):
+            raise
+        except exception.CloudRefused as error:
+            # The start tries again, and says so if it fails.
+            LOG.warning(
+                'Lease %(lease)s can not be prepared: %(reason)s',
+                {'lease': booking.lease.id, 'reason': error},
+            )
+        else:
+            if waiting is not None:
+                waits.append(waiting.why)
+    return waits
 
 
 def _start_each(

@@ -12,6 +12,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import healing as rows
+from nova_reservations.db import hosts as host_rows
 from nova_reservations.db import server_failures as server_rows
 from nova_reservations.db import tasks
 from nova_reservations.engine import deleted_servers
@@ -94,7 +95,7 @@ class Tasks:
         watching = polling if self.options.enable_polling_monitor else NEVER
         heal = self.options.healing_interval or NEVER
         return [
-            Task(hosts.REFRESH, refresh, LONG, self._refresh_hosts),
+            Task(host_rows.REFRESH, refresh, LONG, self._refresh_hosts),
             Task(closings.TASK, refresh, PATIENCE, self._complete_enrolments),
             Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
             Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
@@ -150,8 +151,9 @@ class Tasks:
         self.hosts.enrolment.complete_all(now)
 
     def _look_at_failures(self, now: datetime.datetime) -> None:
-        if self.options.enable_polling_monitor:
-            self.monitoring.poll(now)
+        self.monitoring.poll(
+            now, held_only=not self.options.enable_polling_monitor
+        )
         try:
             self.healing.check_replaced(now)
         except exception.CloudUnavailable as error:

@@ -3,7 +3,11 @@
 time.
 
 The claim on a task is renewed while the task runs. So a run may take as long
-as it needs, and if its worker dies another worker soon begins it anew.
+as it needs, and if its worker dies another worker soon begins it anew. A run
+that hangs is given up, and another may begin beside it, here or elsewhere.
+Then the run that was given up does nothing more.
+
+Decision 0059: doc/source/decisions/0059-nothing-is-waited-for-for-ever
 """
 
 from collections.abc import Mapping
@@ -15,10 +19,12 @@ import functools
 
 from oslo_log import log
 
+from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import tasks as rows
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import periodic
+from nova_reservations.ports import fences
 
 LOG = log.getLogger(__name__)
 
@@ -40,7 +46,7 @@ class _Run:
 
 
 class TaskRunner:
-    """:param pool: has a thread for each of the tasks."""
+    """:param pool: has two threads for each of the tasks."""
 
     def __init__(
         self,
@@ -52,17 +58,27 @@ class TaskRunner:
         self.tasks = tasks
         self._pool = pool
         self._runs: dict[str, _Run] = {}
+        self._given_up: dict[str, _Run] = {}
+        """At most one of each task, so that there is a thread for another."""
 
     def begun(self) -> list[futures.Future[None]]:
         """Return runs that are not known to be over."""
-        return [run.future for run in self._runs.values()]
+        return [
+            run.future
+            for runs in (self._runs, self._given_up)
+            for run in runs.values()
+        ]
 
     def collect(self) -> None:
         """Forget runs that are over."""
+        for runs in (self._runs, self._given_up):
+            for name, run in [*runs.items()]:
+                if run.future.done():
+                    del runs[name]
+                    claims.log_failure(run.future, f'the task {name}')
         for name, run in [*self._runs.items()]:
-            if run.future.done():
-                del self._runs[name]
-                claims.log_failure(run.future, f'the task {name}')
+            if run.hangs and name not in self._given_up:
+                self._given_up[name] = self._runs.pop(name)
 
     def renew(self, now: datetime.datetime) -> None:
         """Renew the claims of running tasks, except those that hang."""
@@ -131,6 +147,16 @@ class TaskRunner:
     def _do(
         self, task: periodic.Task, attempt: int, now: datetime.datetime
     ) -> None:
-        task.run(now)
+        def check() -> None:
+            with self.database.reader() as session:
+                if not rows.is_held(session, task.name, attempt):
+                    raise exception.AttemptLost(name=task.name)
+
+        try:
+            with fences.around(check):
+                task.run(now)
+        except exception.AttemptLost as error:
+            LOG.warning('%s: this run of it does nothing more', error)
+            return
         with self.database.writer() as session:
             rows.finish(session, task.name, attempt)

@@ -29,6 +29,7 @@ from nova_reservations.db import looks
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import task_runner
 
 LOG = log.getLogger(__name__)
@@ -66,7 +67,10 @@ and for work that finds its claim gone."""
 
 
 class Worker:
-    """:param threads: how many leases it handles at the same time."""
+    """:param threads: how many leases it handles at the same time.
+
+    :param sender: sends messages; None: other workers do.
+    """
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Worker:
         runner: lifecycle.Lifecycle,
         periodic: Sequence[tasks.Task],
         threads: int,
+        sender: senders.Senders | None = None,
     ) -> None:
         self.name = name
         self.database = database
@@ -82,10 +87,13 @@ class Worker:
         self.threads = threads
         self._dice = random.Random(name)  # noqa: S311
         self._pool = futures.ThreadPoolExecutor(
-            threads + len(periodic), thread_name_prefix='reservations'
+            # Threads start when they are needed: half of them replace others.
+            2 * (threads + len(periodic)),
+            thread_name_prefix='reservations',
         )
         self._held: dict[futures.Future[None], _Work] = {}
         self._tasks = task_runner.TaskRunner(database, periodic, self._pool)
+        self._senders = sender
         self._looking = threading.Lock()
         self._stopped = False
 
@@ -107,6 +115,31 @@ class Worker:
             if look.lease:
                 self._take_leases(now)
             self._tasks.take(look.tasks, now)
+            if self._senders is not None and look.message:
+                self._senders.take(now)
+
+    def tend(self, now: datetime.datetime) -> None:
+        """Go on with what was begun, and begin nothing."""
+        with self._looking:
+            self._collect()
+            self._renew(now)
+            self._tasks.renew(now)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if anything that was begun may not be over."""
+        return bool(self._begun())
+
+    @property
+    def hangs(self) -> bool:
+        """True if at least half as many threads hang as it has."""
+        return 2 * self._hung() >= self.threads
+
+    def _hung(self) -> int:
+        return sum(
+            held.given_up and not future.done()
+            for future, held in [*self._held.items()]
+        )
 
     def recall(self, now: datetime.datetime) -> None:
         """Make leases due at once whose due dates a wrong clock has put too
@@ -133,6 +166,8 @@ class Worker:
         """
         self._stopped = True
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._senders is not None:
+            self._senders.stop()
         # A look that is still running may be about to claim more.
         looked = self._looking.acquire(timeout=PATIENCE_WITH_DATABASE)
         try:
@@ -145,7 +180,8 @@ class Worker:
 
     def _begun(self) -> list[futures.Future[None]]:
         """Return work that was begun, and is not known to be over."""
-        return [*self._held, *self._tasks.begun()]
+        sending = [] if self._senders is None else self._senders.begun()
+        return [*self._held, *self._tasks.begun(), *sending]
 
     def _give_back(self) -> None:
         given_up = [
@@ -189,8 +225,12 @@ class Worker:
             held = self._held.pop(done)
             claims.log_failure(done, f'leases {_names(held.claimed)}')
         self._tasks.collect()
+        if self._senders is not None:
+            self._senders.collect()
 
     def _renew(self, now: datetime.datetime) -> None:
+        if self._senders is not None:
+            self._senders.renew(now)
         for held in self._held.values():
             if held.given_up or now - held.renewed_at < claims.RENEWAL:
                 continue
@@ -207,7 +247,7 @@ class Worker:
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
-        free = self.threads - len(self._held)
+        free = self._free()
         if free <= 0:
             return
         found = self._due(free, now)
@@ -221,6 +261,11 @@ class Worker:
         for claim in taken.values():
             begun = self._pool.submit(self.runner.run, claim)
             self._held[begun] = _Work([claim], now, now)
+
+    def _free(self) -> int:
+        """Return how many threads may take leases. A thread that hangs is
+        replaced, as long as at least as many as it has do not hang."""
+        return self.threads - len(self._held) + min(self._hung(), self.threads)
 
     def _due(
         self, enough: int, now: datetime.datetime

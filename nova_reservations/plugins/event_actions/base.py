@@ -6,11 +6,14 @@ Entry points of ``nova_reservations.event.actions`` are classes of this kind.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
 import dataclasses
+import datetime
 import functools
 
 from oslo_config import cfg
 
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.resource_types import base
 
@@ -42,6 +45,20 @@ class Occasion:
         return tuple(self.find_servers())
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Announcement:
+    """A message that is to be sent.
+
+    :ivar destination: where to, at most 255 characters, without credentials.
+        Few messages at a time are sent to one destination, so that one that
+        does not answer keeps nothing from others.
+    :ivar body: what send() will get.
+    """
+
+    destination: str
+    body: str
+
+
 class EventAction:
     """An action before a lease ends; override the methods that are needed.
 
@@ -70,11 +87,26 @@ class EventAction:
         """
         return None
 
-    def tell(self, occasion: Occasion) -> None:
-        """Do the work that takes no time, such as sending a message.
+    def announce(self, occasion: Occasion) -> Sequence[Announcement]:
+        """Return the messages that tell of the occasion; send none.
 
         Called when run() of all reservations of the lease is over, or has
-        taken too long: once, unless the worker is killed meanwhile.
+        taken too long, and again if the worker is killed. The messages are
+        written with the record that this was done, and sent afterwards.
 
         :raises: CloudRefused, CloudUnavailable
         """
+        return ()
+
+    def send(self, message: objects.Message, now: datetime.datetime) -> None:
+        """Send a message that announce() has returned, in any process.
+
+        Called in a thread of its own, so it may wait for an answer, but not
+        for ever. If it fails it is called again, after growing pauses, as long
+        as the message is true and the lease has not ended. It may be called
+        again after a success, too, if the worker is killed before it could
+        record that; ``message.id`` is the same then.
+
+        :raises: CloudRefused, CloudUnavailable
+        """
+        raise NotImplementedError

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The event action ``email``: tells people that a lease ends soon."""
 
+from collections.abc import Sequence
+import datetime
+import email
+from email import policy
 from email.message import EmailMessage
+from email.message import Message
 import smtplib
 import ssl
 
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.plugins.event_actions import base
 
 LOG = log.getLogger(__name__)
@@ -32,13 +38,27 @@ class Mail(base.EventAction):
                 'before_end email is not set up; ask the operator'
             )
 
-    def tell(self, occasion: base.Occasion) -> None:
-        self.validate()
-        occasion.booking.check()
+    def announce(self, occasion: base.Occasion) -> Sequence[base.Announcement]:
+        group = self.conf.reservations
         try:
-            self._send(self._message(occasion))
+            self.validate()
+            text = self._message(occasion).as_string()
         # A value that is not allowed in a header raises ValueError.
-        except (smtplib.SMTPException, OSError, ValueError) as error:
+        except (exception.InvalidInput, ValueError) as error:
+            LOG.warning('The e-mail can not be written', exc_info=True)
+            raise exception.CloudRefused(
+                what='The e-mail', reason='it could not be written'
+            ) from error
+        destination = f'{group.email_server}:{group.email_port}'
+        return [base.Announcement(destination[:255], text)]
+
+    def send(self, message: objects.Message, now: datetime.datetime) -> None:
+        mail = email.message_from_string(message.body, policy=policy.default)
+        # Receivers recognise a repetition by it.
+        mail['Message-ID'] = f'<{message.id}@nova-reservations>'
+        try:
+            self._send(mail)
+        except (smtplib.SMTPException, OSError) as error:
             LOG.warning('The e-mail was not sent', exc_info=True)
             raise exception.CloudRefused(
                 what='The e-mail', reason='it could not be sent'
@@ -65,11 +85,13 @@ class Mail(base.EventAction):
                 action=occasion.ending,
                 servers=len({server.uuid for server in occasion.servers}),
                 reservation=reservation.id,
-            )
+            ),
+            # The text of the whole mail is kept in the database.
+            cte='quoted-printable',
         )
         return mail
 
-    def _send(self, mail: EmailMessage) -> None:
+    def _send(self, mail: Message) -> None:
         group = self.conf.reservations
         with smtplib.SMTP(
             group.email_server, group.email_port, timeout=TIMEOUT

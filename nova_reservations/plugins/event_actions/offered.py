@@ -7,11 +7,14 @@ are offered.
 """
 
 import abc
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import functools
 from typing import Any
 from typing import ClassVar
+import uuid
 
 from oslo_config import cfg
 
@@ -19,6 +22,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import plugin_loader
 from nova_reservations import ports
+from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import base as event_action
 from nova_reservations.plugins.event_actions import email
 from nova_reservations.plugins.event_actions import snapshot
@@ -30,6 +34,8 @@ NAMESPACE = 'nova_reservations.event.actions'
 
 NOTIFY = 'notify'
 """The action that does nothing beside the notification of each lease."""
+
+_IDS = uuid.UUID('0a8f2b0c-5f5e-4b45-9d0f-2f3f2d6a7c11')
 
 DEFAULT = 'default'
 """The event action that the operator has chosen."""
@@ -91,9 +97,10 @@ class Actions:
 
     def of(self, reservation: objects.Reservation) -> event_action.EventAction:
         """:raises: CloudRefused"""
-        name = chosen(reservation) or NOTIFY
-        if name == DEFAULT:
-            name = self._default
+        return self.named(self._name(reservation))
+
+    def named(self, name: str) -> event_action.EventAction:
+        """:raises: CloudRefused"""
         try:
             return self._actions[name]
         except KeyError:
@@ -101,6 +108,62 @@ class Actions:
                 what=f'before_end {name}',
                 reason='it is not offered here any more',
             ) from None
+
+    def _name(self, reservation: objects.Reservation) -> str:
+        name = chosen(reservation) or NOTIFY
+        return self._default if name == DEFAULT else name
+
+    def announce(
+        self, occasion: event_action.Occasion
+    ) -> list[objects.Message]:
+        """Return the messages of the event action of a reservation.
+
+        :raises: CloudRefused, CloudUnavailable
+        """
+        booking = occasion.booking
+        name = self._name(booking.reservation)
+        assert booking.warned_at is not None
+        # What is told twice is sent once; different messages may go to one
+        # destination.
+        told = [*dict.fromkeys(self.named(name).announce(occasion))]
+        return [
+            objects.Message(
+                id=_message_id(occasion, told[: number + 1]),
+                lease_id=booking.lease.id,
+                reservation_id=booking.reservation.id,
+                action=name,
+                destination=each.destination,
+                body=each.body,
+                event_type=states.EventType.BEFORE_END,
+                event_time=booking.warned_at,
+                end_date=booking.lease.end_date,
+                chosen=booking.reservation.params.get('before_end'),
+            )
+            for number, each in enumerate(told)
+        ]
+
+    def announce_without_servers(
+        self, booking: base.Booking
+    ) -> list[objects.Message]:
+        """Return the messages of the operator's action for a reservation that
+        no servers use, and that can choose none.
+
+        :raises: CloudRefused, CloudUnavailable
+        """
+        return self.announce(
+            _occasion(booking, tuple, _ending(booking.reservation))
+        )
+
+
+def _message_id(
+    occasion: event_action.Occasion,
+    told: Sequence[event_action.Announcement],
+) -> str:
+    """Return the id of the last of these messages."""
+    destination = told[-1].destination
+    before = sum(each.destination == destination for each in told[:-1])
+    which = f'{occasion.id} {destination}' + (f' {before}' if before else '')
+    return str(uuid.uuid5(_IDS, which))
 
 
 class WithServers(base.ResourceType):
@@ -127,19 +190,17 @@ class WithServers(base.ResourceType):
 
     def ending(self, reservation: objects.Reservation) -> str:
         """Return the end action of the servers, in words of the API."""
-        action: str = reservation.params.get('end_action', end_actions.DELETE)
-        return action
+        return _ending(reservation)
 
     def before_end(self, booking: base.Booking) -> base.Waiting | None:
         action = self.actions.of(booking.reservation)
         return action.run(self._occasion(booking))
 
-    def announce_end(self, booking: base.Booking) -> None:
-        self.actions.of(booking.reservation).tell(self._occasion(booking))
+    def announcements(self, booking: base.Booking) -> list[objects.Message]:
+        return self.actions.announce(self._occasion(booking))
 
     def _occasion(self, booking: base.Booking) -> event_action.Occasion:
-        return event_action.Occasion(
-            f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
+        return _occasion(
             booking,
             functools.partial(self.find_servers, booking),
             self.ending(booking.reservation),
@@ -151,3 +212,21 @@ def chosen(reservation: objects.Reservation) -> str:
     because their types could not choose one at that time."""
     name: str = reservation.params.get('before_end', DEFAULT)
     return name
+
+
+def _ending(reservation: objects.Reservation) -> str:
+    action: str = reservation.params.get('end_action', end_actions.DELETE)
+    return action
+
+
+def _occasion(
+    booking: base.Booking,
+    find_servers: Callable[[], Iterable[ports.Server]],
+    ending: str,
+) -> event_action.Occasion:
+    return event_action.Occasion(
+        f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
+        booking,
+        find_servers,
+        ending,
+    )

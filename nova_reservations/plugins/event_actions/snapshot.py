@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.event_actions import base as event_action
 from nova_reservations.plugins.resource_types import base
@@ -31,18 +32,21 @@ class Snapshot(event_action.EventAction):
             occasion.booking.now,
         )
         if outcome.waiting:
-            return base.Waiting(
-                'Waiting for snapshots: ' + _said(outcome.waiting)
-            )
+            why = _said(outcome.waiting).after('Waiting for snapshots: ')
+            return base.Waiting(why.told, detail=why.detail)
         if outcome.failed:
-            raise exception.CloudRefused(
-                what='A snapshot', reason=_said(outcome.failed)
+            why = _said(outcome.failed)
+            raise exception.ServersRefused(
+                what='A snapshot', reason=why.whole, told=why.told
             )
         return None
 
 
-def _said(reasons: Mapping[str, str]) -> str:
-    return '; '.join(
-        f'server {server}: {reason}'
-        for server, reason in sorted(reasons.items())[:20]
+def _said(reasons: Mapping[str, objects.Reason]) -> objects.Reason:
+    return objects.Reason.join(
+        [
+            reason.after(f'server {server}: ')
+            for server, reason in sorted(reasons.items())
+        ],
+        base.MAX_TOLD,
     )

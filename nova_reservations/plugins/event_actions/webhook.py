@@ -5,16 +5,18 @@ It sends a signed POST to the addresses that the operator has configured, and
 to no others: users can not give an address, and redirects are not followed.
 """
 
+from collections.abc import Sequence
+import datetime
 import hashlib
 import hmac
 import json
 from urllib import parse
-import uuid
 
 from oslo_log import log
 import requests
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.plugins.event_actions import base
 
 LOG = log.getLogger(__name__)
@@ -26,8 +28,6 @@ ID = 'X-Reservations-Id'
 TIMESTAMP = 'X-Reservations-Timestamp'
 SIGNATURE = 'X-Reservations-Signature'
 
-_NAMESPACE = uuid.UUID('0a8f2b0c-5f5e-4b45-9d0f-2f3f2d6a7c11')
-
 
 class Webhook(base.EventAction):
     def validate(self) -> None:
@@ -37,27 +37,42 @@ class Webhook(base.EventAction):
                 'before_end webhook is not set up; ask the operator'
             )
 
-    def tell(self, occasion: base.Occasion) -> None:
-        self.validate()
-        booking = occasion.booking
-        body = json.dumps(_body(occasion), sort_keys=True).encode()
-        stamp = str(int(booking.now.timestamp()))
-        secret = self.conf.reservations.webhook_secret
+    def announce(self, occasion: base.Occasion) -> Sequence[base.Announcement]:
+        try:
+            self.validate()
+        except exception.InvalidInput as error:
+            raise exception.CloudRefused(
+                what='The webhook', reason='it is not set up any more'
+            ) from error
+        body = json.dumps(_body(occasion), sort_keys=True)
+        return [
+            base.Announcement(_destination(address), body)
+            for address in self.conf.reservations.webhook_addresses
+        ]
+
+    def send(self, message: objects.Message, now: datetime.datetime) -> None:
+        group = self.conf.reservations
+        addresses = {
+            _destination(address): address
+            for address in group.webhook_addresses
+        }
+        address = addresses.get(message.destination)
+        if address is None or not group.webhook_secret:
+            raise exception.CloudRefused(
+                what='The webhook', reason='it is not set up any more'
+            )
+        body = message.body.encode()
+        stamp = str(int(now.timestamp()))
         headers = {
             'Content-Type': 'application/json',
-            ID: str(uuid.uuid5(_NAMESPACE, occasion.id)),
+            ID: message.id,
             TIMESTAMP: stamp,
-            SIGNATURE: sign(secret, stamp, body),
+            SIGNATURE: sign(group.webhook_secret, stamp, body),
         }
-        failed = []
-        for address in self.conf.reservations.webhook_addresses:
-            booking.check()
-            if not _post(address, body, headers):
-                failed.append(address)
-        if failed:
+        if not _post(address, body, headers):
             raise exception.CloudRefused(
                 what='The webhook',
-                reason=f'{len(failed)} of its addresses did not accept it',
+                reason='one of its addresses did not accept it',
             )
 
 
@@ -98,6 +113,13 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
         )
         return False
     return True
+
+
+def _destination(address: str) -> str:
+    """Return what identifies an address in the database, which must not have
+    credentials: its host, and a digest."""
+    digest = hashlib.sha256(address.encode()).hexdigest()
+    return f'{_host(address)[:180]} {digest}'
 
 
 def _host(address: str) -> str:

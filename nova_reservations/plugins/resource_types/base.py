@@ -52,8 +52,8 @@ class Booking:
 
     :ivar slots: resource id -> the number of slots that the reservation has
         there; empty for reservations of whole resources.
-    :ivar servers: UUIDs of the servers that were created in the reservation;
-        some may be gone.
+    :ivar servers: UUIDs of servers that were created in it; some may be gone.
+    :ivar chosen: those of them that came without naming it.
     :ivar now: the time.
     :ivar prepared: prepare() has finished for exactly these resources.
     :ivar settled: the end began so long ago that all servers that were let in
@@ -71,8 +71,7 @@ class Booking:
     :ivar sharers: other projects whose servers may use the reservation.
     :ivar provider_changes: add to it the changes of hosts' providers that the
         cloud reports, so that those hosts are not inspected again because of
-        them. A change that is left out, or lost in a crash, costs one such
-        inspection.
+        them. A change that is left out, or lost, costs one such inspection.
     :ivar vacated: at an end that has to wait, add to it the resources that
         have nothing of the reservation on them, and can get nothing any more.
         Others have them from then on, and the end goes on without them.
@@ -91,6 +90,7 @@ class Booking:
     prepared: bool
     settled: bool
     check: ports.Check
+    chosen: frozenset[str] = frozenset()
     ending: datetime.timedelta = datetime.timedelta(0)
     left: tuple[objects.Resource, ...] = ()
     warned_at: datetime.datetime | None = None
@@ -405,12 +405,15 @@ class ResourceType(abc.ABC):
         """
         return None
 
-    def announce_end(self, booking: Booking) -> None:  # noqa: B027
-        """Send the announcements that the event action sends, after
-        before_end(): once, unless the worker is killed meanwhile.
+    def announcements(
+        self, booking: Booking
+    ) -> Sequence[objects.Message] | None:
+        """Return the messages of the event action, after before_end(); None:
+        no servers use the reservation, and it can choose no action.
 
-        :raises: CloudRefused, CloudUnavailable; reported, not tried again
+        :raises: CloudRefused; it is reported. CloudUnavailable
         """
+        return None
 
     @abc.abstractmethod
     def end(self, booking: Booking) -> Waiting | None:
@@ -423,21 +426,23 @@ class ResourceType(abc.ABC):
         returns Waiting; then without the resources that were vacated.
         """
 
+    def lacking(self, booking: Booking) -> Sequence[str]:
+        """Return, in words, what somebody has deleted of what start() made."""
+        return ()
+
     def update(self, booking: Booking) -> None:
         """Make the cloud match the resources that an active reservation has
         now."""
         self.start(booking)
 
     def heal(self, booking: Booking) -> None:
-        """Make the cloud match the resources that an active reservation was
-        given in place of those in ``booking.left``, and move off the latter
-        what can be moved."""
+        """Do the same when resources were given in place of those in
+        ``booking.left``, and move off the latter what can be moved."""
         self.update(booking)
 
     def unused(self, booking: Booking) -> Resources:
         """Return the resources of an active reservation that surely have
-        nothing on them; they may be taken away, for example to give back the
-        ones that it had before a failure."""
+        nothing on them; they may be taken away."""
         return ()
 
     def coming(self, booking: Booking) -> frozenset[str]:
@@ -449,8 +454,7 @@ class ResourceType(abc.ABC):
 
     def slots_held(self, booking: Booking) -> Mapping[int, int] | None:
         """Return resource id -> how many slots of an active reservation
-        servers hold there; None: this can not be told, and none is given
-        back."""
+        servers hold there; None: nobody can tell, and none is given back."""
         return None
 
     def slots_offered(self, booking: Booking) -> Collection[int]:
@@ -460,9 +464,8 @@ class ResourceType(abc.ABC):
 
     def remains(self, booking: Booking) -> Remains:
         """Inspect the resources that an active reservation had to leave,
-        ``booking.left``; nobody else has them before they are vacated.
-
-        By default they count as vacated when heal() is over."""
+        ``booking.left``; nobody else has them before they are vacated. By
+        default they count as vacated when heal() is over."""
         return Remains(booking.left if booking.prepared else ())
 
     def move_servers(self, booking: Booking) -> Mapping[int, str]:

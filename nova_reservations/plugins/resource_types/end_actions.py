@@ -14,10 +14,16 @@ from typing import Any
 from oslo_config import cfg
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.resource_types import base
 
 Servers = Collection[ports.Server]
+
+Told = dict[str, objects.Reason]
+"""Server UUID -> what becomes of it."""
+
+_plain = objects.Reason.plain
 
 DELETE = 'delete'
 SHELVE = 'shelve'
@@ -40,6 +46,11 @@ PROPERTIES: Mapping[str, Any] = {
     'end_grace': _MINUTES,
 }
 """The part of a reservation's schema that ``validate`` understands."""
+
+REVERT = datetime.timedelta(minutes=10)
+"""A resize whose revert takes longer counts as given up by its host."""
+
+_REVERTING = 'resize_reverting'
 
 RETRY = datetime.timedelta(minutes=1)
 """The time between two attempts at an action that has failed in Nova."""
@@ -83,11 +94,13 @@ def leave(
     servers: Collection[ports.Server],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> Mapping[str, str]:
+) -> Mapping[str, objects.Reason]:
     """Remove servers from their hosts by the end action of the reservation.
 
     Each server goes on independently of the others. Call it again after a
-    crash, and as long as there are servers.
+    crash, and as long as there are servers. A server that has been moved away
+    stays where it is; its open resize is confirmed, because it can't come back
+    any more.
 
     :returns: server UUID -> what becomes of the server, or what is in the
         way; a phrase that continues a sentence after the server's name
@@ -96,6 +109,15 @@ def leave(
     # Servers that their user, or an earlier call, has asked Nova to delete.
     deleted = [server for server in servers if server.is_being_deleted]
     told = delete(deleted, booking, cloud)
+    told |= _let_go(
+        [
+            server
+            for server in servers
+            if is_between(server, booking.now) and server.uuid not in told
+        ],
+        booking,
+        cloud,
+    )
     stopping = [
         server
         for server in servers
@@ -110,9 +132,9 @@ def leave(
         booking.now,
     )
     told |= {
-        server.uuid: f'does not stop: {refused[server.uuid]}'
+        server.uuid: refused[server.uuid].after('does not stop: ')
         if server.uuid in refused
-        else 'is to stop'
+        else _plain('is to stop')
         for server in stopping
     }
     leaving = [server for server in servers if server.uuid not in told]
@@ -120,11 +142,50 @@ def leave(
     return told | _ACTIONS[action](leaving, booking, cloud)
 
 
+def is_between(server: ports.Server, now: datetime.datetime) -> bool:
+    """Return whether a server counts elsewhere, or will in a moment: it has
+    been moved away, or a resize to here is being reverted.
+
+    Decision 0063: doc/source/decisions/0063-who-counts-it-has-it
+    """
+    if server.task == _REVERTING:
+        written_at = server.written_at or now
+        return now - written_at < REVERT
+    return bool(server.moved_to)
+
+
+def _let_go(
+    servers: Collection[ports.Server],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> Told:
+    resized = [
+        server
+        for server in servers
+        if server.state == ports.ServerState.RESIZED and server.task is None
+    ]
+    refused = cloud.servers.confirm_resizes(
+        resized,
+        ports.RequestKey(booking.reservation.id),
+        booking.check,
+        booking.now,
+    )
+    told = {server.uuid: _plain('is being moved out') for server in servers}
+    return told | {
+        server.uuid: refused[server.uuid].after(
+            'was moved out, and its resize can not be confirmed: '
+        )
+        if server.uuid in refused
+        else _plain('was moved out, and its resize is being confirmed')
+        for server in resized
+    }
+
+
 def delete(
     servers: Collection[ports.Server],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> dict[str, str]:
+) -> Told:
     refused = cloud.servers.delete_servers(
         servers, booking.check, now=booking.now
     )
@@ -135,7 +196,7 @@ def _shelve(
     servers: Collection[ports.Server],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> dict[str, str]:
+) -> Told:
     attempt = booking.ending // RETRY
     refused = cloud.servers.shelve_servers(
         servers,
@@ -148,7 +209,7 @@ def _shelve(
 
 def _migrate(
     servers: Servers, booking: base.Booking, cloud: ports.Cloud
-) -> dict[str, str]:
+) -> Told:
     """Migrate servers; shelve those for which no other host has room."""
     outcome = cloud.servers.migrate_servers(
         servers,
@@ -158,7 +219,8 @@ def _migrate(
     )
     stranded = [server for server in servers if server.uuid in outcome.failed]
     shelved = _shelve(stranded, booking, cloud) if stranded else {}
-    return {server.uuid: 'is being migrated' for server in servers} | {
+    told = {server.uuid: _plain('is being migrated') for server in servers}
+    return told | {
         **outcome.waiting,
         **shelved,
     }
@@ -166,18 +228,18 @@ def _migrate(
 
 def _told(
     servers: Servers,
-    refused: Mapping[str, str],
+    refused: Mapping[str, objects.Reason],
     wish: str,
     progress: str,
-) -> dict[str, str]:
+) -> Told:
     return {
-        server.uuid: f'can not {wish}: {refused[server.uuid]}'
+        server.uuid: refused[server.uuid].after(f'can not {wish}: ')
         if server.uuid in refused
-        else progress
+        else _plain(progress)
         for server in servers
     }
 
 
 _ACTIONS: Mapping[
-    str, Callable[[Servers, base.Booking, ports.Cloud], dict[str, str]]
+    str, Callable[[Servers, base.Booking, ports.Cloud], Told]
 ] = {DELETE: delete, SHELVE: _shelve, MIGRATE: _migrate}

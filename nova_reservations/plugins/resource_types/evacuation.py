@@ -23,7 +23,11 @@ def stranded(
     if not conf.reservations.heal_evacuate or not booking.resources:
         return []
     left = {host.name for host in booking.left}
-    there = [server for server in servers if server.host in left]
+    there = [
+        server
+        for server in servers
+        if server.host in left and not server.moved_to
+    ]
     if not there:
         return []
     services = cloud.hosts.compute_services(

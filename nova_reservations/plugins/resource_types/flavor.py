@@ -15,6 +15,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
+from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.plugins.resource_types import slots
 
@@ -76,6 +77,7 @@ class FlavorInstance(slots.Slots):
         }
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share:
+        """:raises: InvalidInput for an extra spec that can't be planned by"""
         traits = tuple(
             requirements.Trait(name, required)
             for names, required in (
@@ -84,12 +86,15 @@ class FlavorInstance(slots.Slots):
             )
             for name in names
         )
+        specs = host_specs.of_flavor(
+            self.flavor(params).extra_specs, self.cloud.hosts.passes
+        )
         return demand.Share(
             objects.HOST,
             params['amount'],
             params['amounts'],
             params['affinity'],
-            requirements.AllOf(traits) if traits else None,
+            requirements.AllOf((*traits, *specs)) if traits or specs else None,
         )
 
     def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:

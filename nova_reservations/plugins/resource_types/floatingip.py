@@ -180,13 +180,19 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         mark: ports.Mark,
     ) -> None:
         address, network_id = addresses.parse(resource.name)
-        self.cloud.networks.create_floating_ip(
-            network_id,
-            address,
-            booking.lease.project_id,
-            mark,
-            booking.check,
-        )
+        try:
+            self.cloud.networks.create_floating_ip(
+                network_id,
+                address,
+                booking.lease.project_id,
+                mark,
+                booking.check,
+            )
+        except exception.CloudRefused as error:
+            # Neutron's refusal does not tell a full quota from a port.
+            if self.cloud.networks.find_ports(network_id, [address]):
+                raise self.taken(booking, resource) from error
+            raise
 
     def tag(
         self, found: ports.FloatingIP, mark: ports.Mark, check: ports.Check

@@ -13,6 +13,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
+from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
@@ -21,6 +22,7 @@ from nova_reservations.plugins.resource_types import consume
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
 from nova_reservations.plugins.resource_types import moves
+from nova_reservations.plugins.resource_types import occupants
 
 MAX_HOSTS = 10_000
 
@@ -143,6 +145,7 @@ class PhysicalHost(offered.WithServers):
             params['hypervisor_properties'],
             params['resource_properties'],
             constants={'region': self.conf.reservations.region_name},
+            nova=host_specs.Words(self.cloud.hosts.passes),
         )
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
@@ -167,6 +170,11 @@ class PhysicalHost(offered.WithServers):
     def start(self, booking: base.Booking) -> None:
         if not (booking.prepared and self.is_ready(booking)):
             self.prepare(booking)
+
+    def lacking(self, booking: base.Booking) -> Sequence[str]:
+        return self.cloud.aggregates.lacking(
+            booking.reservation.id, booking.lease.project_id
+        )
 
     def heal(self, booking: base.Booking) -> None:
         self.prepare(booking)
@@ -223,9 +231,14 @@ class PhysicalHost(offered.WithServers):
         )
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
-        return self._let_in(
+        servers = self._let_in(
             booking, self.cloud.servers.occupancy(booking.resources)
         )
+        return [
+            server
+            for server in servers
+            if not end_actions.is_between(server, booking.now)
+        ]
 
     def _let_in(
         self,
@@ -333,7 +346,7 @@ class PhysicalHost(offered.WithServers):
     def _empty(self, booking: base.Booking) -> '_Look':
         """Have the reservation's servers leave its hosts in all cells that
         answer."""
-        look = _Look()
+        look = _Look(frozenset(host.uuid for host in booking.resources))
         for hosts in self._by_cell(booking.resources):
             try:
                 self._empty_cell(
@@ -357,8 +370,15 @@ class PhysicalHost(offered.WithServers):
 
     def _empty_cell(self, booking: base.Booking, look: '_Look') -> None:
         coming = self._with_alternates(booking, booking.resources)
-        occupancies = self._occupancies(booking)
-        guests = self._let_in(booking, occupancies)
+        hosts = self._to_inspect(booking, coming)
+        occupancies = self._occupancies(hosts, booking.check)
+        guests = [
+            # It is moved within the reservation, possibly to another cell.
+            dataclasses.replace(server, moved_to=frozenset())
+            if server.moved_to & look.hosts
+            else server
+            for server in self._let_in(booking, occupancies)
+        ]
         there = {server.uuid for server in guests}
         rescheduled = [
             server
@@ -377,16 +397,34 @@ class PhysicalHost(offered.WithServers):
                 **occupancies,
                 '': ports.Occupancy(tuple(rescheduled)),
             }
-        look.reasons += _reasons(occupancies, told, booking)
+        look.reasons += occupants.reasons(occupancies, told, booking)
         if not coming:
             look.empty += tuple(
-                host
-                for host in booking.resources
-                if occupancies[host.name].empty
+                host for host in hosts if occupancies[host.name].empty
             )
 
+    def _to_inspect(
+        self, booking: base.Booking, coming: Collection[ports.Server]
+    ) -> base.Resources:
+        """Return the hosts of which placement has to be asked, too: two
+        requests for each.
+
+        No host is given back before the end has settled. Until then a host on
+        which Nova has no server is inspected only if one may be on its way
+        from an alternate. What else placement knows of it is seen by the look
+        that follows when the end has settled, after the aggregate was deleted.
+        """
+        if booking.settled or coming:
+            return booking.resources
+        inhabited = self.cloud.servers.inhabited(
+            {host.name for host in booking.resources}
+        )
+        return tuple(
+            host for host in booking.resources if host.name in inhabited
+        )
+
     def _occupancies(
-        self, booking: base.Booking
+        self, hosts: base.Resources, check: ports.Check
     ) -> Mapping[str, ports.Occupancy]:
         """Return the occupants of the hosts, after releasing the claims of
         servers that Nova could not even begin to build.
@@ -394,7 +432,7 @@ class PhysicalHost(offered.WithServers):
         Such a server would hold its allocation until its user deletes it, and
         Nova no longer knows for which reservation it was claimed.
         """
-        occupancies = self.cloud.servers.occupancy(booking.resources)
+        occupancies = self.cloud.servers.occupancy(hosts)
         unbuilt = [
             server
             for occupancy in occupancies.values()
@@ -403,20 +441,23 @@ class PhysicalHost(offered.WithServers):
         ]
         if not unbuilt:
             return occupancies
-        self.cloud.servers.release_claims(unbuilt, booking.check)
-        return self.cloud.servers.occupancy(booking.resources)
+        self.cloud.servers.release_claims(unbuilt, check)
+        return self.cloud.servers.occupancy(hosts)
 
 
 @dataclasses.dataclass(slots=True)
 class _Look:
     """The result of inspecting hosts that are to be given back.
 
+    :ivar hosts: the UUIDs of all of them.
     :ivar reasons: what is still on some of the hosts, or may still land there.
-    :ivar empty: hosts that have nothing on them and can get nothing.
+    :ivar empty: hosts that were inspected, have nothing on them and can get
+        nothing.
     :ivar silent: the error of a cell that does not answer; its hosts are not
         known.
     """
 
+    hosts: frozenset[str]
     reasons: list[objects.Reason] = dataclasses.field(default_factory=list)
     empty: base.Resources = ()
     silent: exception.CloudUnavailable | None = None
@@ -430,68 +471,3 @@ class _Look:
         if self.silent is not None:
             raise self.silent
         return base.Waiting.on(self.reasons) if self.reasons else None
-
-
-def _reasons(
-    occupancies: Mapping[str, ports.Occupancy],
-    told: Mapping[str, str],
-    booking: base.Booking,
-) -> list[objects.Reason]:
-    """Return the reasons why the hosts are not free.
-
-    :param told: server UUID -> what becomes of the server; only of those that
-        the reservation let in
-    """
-    reasons = []
-    for host, occupancy in sorted(occupancies.items()):
-        for server in occupancy.servers:
-            if server.uuid in told:
-                reasons.append(
-                    _leaving(
-                        server, told[server.uuid], booking.lease.project_id
-                    )
-                )
-            else:
-                reasons.append(_stranger(server, booking.lease.project_id))
-        reasons += [
-            objects.Reason(
-                'placement holds an allocation of somebody else on host '
-                f'{host}: an administrator has to look at it',
-                f'placement holds an allocation of {consumer} on host {host}',
-            )
-            for consumer in occupancy.leftovers
-        ]
-    return reasons
-
-
-def _named(server: ports.Server, what: str) -> str:
-    where = f' on host {server.host}' if server.host else ''
-    return f'server {server.uuid} ({server.condition}){where} {what}'
-
-
-def _leaving(
-    server: ports.Server, what: str, project_id: str
-) -> objects.Reason:
-    if server.project_id == project_id:
-        return objects.Reason.plain(_named(server, what))
-    return objects.Reason(
-        f'a server of a project that it is shared with {what}',
-        f'{_named(server, what)}; it is of project {server.project_id}',
-    )
-
-
-def _stranger(server: ports.Server, project_id: str) -> objects.Reason:
-    """Return the reason for a server that the reservation has not let in."""
-    if server.project_id == project_id:
-        return objects.Reason.plain(
-            _named(
-                server,
-                'was not created in this reservation: move or delete it',
-            )
-        )
-    return objects.Reason(
-        'a server that is not of this reservation is on host '
-        f'{server.host}: an administrator has to move it',
-        f'server {server.uuid} of project {server.project_id} is on host '
-        f'{server.host}: move or delete it',
-    )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
+from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import slots
@@ -98,4 +99,5 @@ class VirtualInstance(slots.Slots):
         return requirements.parse(
             params['resource_properties'],
             constants={'region': self.conf.reservations.region_name},
+            nova=host_specs.Words(self.cloud.hosts.passes),
         )

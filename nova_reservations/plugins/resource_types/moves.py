@@ -49,7 +49,7 @@ def move(
 
 def _said(outcome: ports.Outcome) -> str:
     failed = sorted(outcome.failed.items())
-    said = [f'server {server}: {reason}' for server, reason in failed]
+    said = [f'server {server}: {reason.whole}' for server, reason in failed]
     if len(said) > NAMED:
         said[NAMED:] = [f'and {len(said) - NAMED} more']
     return '; '.join(said)

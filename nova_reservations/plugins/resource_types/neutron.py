@@ -92,15 +92,29 @@ class InNeutron(base.ResourceType, Generic[M]):
             if found is None:
                 self.create(booking, resource, mark)
             elif found.project_id != booking.lease.project_id:
-                raise exception.CloudRefused(
-                    what=f'The {self.noun} {self.label(resource)}',
-                    reason=f'somebody else has this {self.place}: an '
-                    'administrator has to look at it',
-                )
+                raise self.taken(booking, resource)
             elif not (
                 found.is_tagged and found.reservation_id == mark.reservation_id
             ):
                 self.tag(found, mark, booking.check)
+
+    def taken(
+        self, booking: base.Booking, resource: objects.Resource
+    ) -> exception.CloudRefused:
+        """Return the exception for a place that somebody else has."""
+        demand = self.demand(booking.reservation.params)
+        is_named = demand is not None and resource.name in demand.named
+        kind = (
+            exception.NamedResourceTaken
+            if is_named
+            else exception.CloudRefused
+        )
+        return kind(
+            what=f'The {self.noun} {self.label(resource)}',
+            reason=f'somebody else has this {self.place}: an administrator '
+            'has to look at it',
+            resource=resource,
+        )
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Delete the objects of the reservation.

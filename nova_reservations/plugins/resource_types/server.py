@@ -11,6 +11,7 @@ guaranteed place run in slots on hosts of the pool.
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -153,6 +154,11 @@ class Server(offered.WithServers):
         if _is_guaranteed(booking.reservation):
             self.place.prepare(booking)
 
+    def lacking(self, booking: base.Booking) -> Sequence[str]:
+        if _is_guaranteed(booking.reservation):
+            return self.place.lacking(booking)
+        return ()
+
     def heal(self, booking: base.Booking) -> None:
         if _is_guaranteed(booking.reservation):
             self.place.heal(_with_servers(booking))
@@ -218,9 +224,8 @@ def _is_guaranteed(reservation: objects.Reservation) -> bool:
 def _with_servers(booking: base.Booking) -> base.Booking:
     """Return the booking as that of a reservation of slots, which has its
     servers in ``servers``."""
-    return dataclasses.replace(
-        booking, servers=frozenset(booking.reservation.living)
-    )
+    living = frozenset(booking.reservation.living)
+    return dataclasses.replace(booking, servers=living, chosen=living)
 
 
 def _shown(reservation: objects.Reservation) -> dict[str, Any]:

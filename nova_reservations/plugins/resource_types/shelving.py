@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import datetime
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -31,6 +32,8 @@ RETRY = datetime.timedelta(minutes=1)
 _OFFLOADED = ports.ServerState.SHELVED_OFFLOADED
 _SHELVES = frozenset({ports.ServerState.SHELVED, _OFFLOADED})
 
+_plain = objects.Reason.plain
+
 _GONE = base.Waiting('Its servers are gone')
 """The periodic task that looks for deleted servers ends the lease."""
 
@@ -44,9 +47,9 @@ def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
     if not servers:
         return _GONE
     told = {
-        server.uuid: 'is being built'
+        server.uuid: _plain('is being built')
         if server.state == ports.ServerState.BUILDING
-        else 'is being shelved'
+        else _plain('is being shelved')
         for server in servers
         if not _is_offloaded(server)
     }
@@ -56,8 +59,7 @@ def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
                 server
                 for server in servers
                 if server.uuid in told
-                and server.state
-                not in (ports.ServerState.BUILDING, _OFFLOADED)
+                and server.state != ports.ServerState.BUILDING
             ],
             _order(booking, booking.now),
             booking,
@@ -102,9 +104,10 @@ def unshelve(
     if len(outcome.failed) < len(servers):
         # Servers that run are worth more to their owner than a lease in ERROR.
         return None
-    raise exception.CloudRefused(
+    raise exception.ServersRefused(
         what='Unshelving servers at the start',
-        reason=waiting.reason,
+        reason=waiting.why.whole,
+        told=waiting.reason,
     )
 
 
@@ -130,7 +133,7 @@ def end(
         wanted = [DELETE]
         ids = tuple(server.uuid for server in booking.reservation.servers)
     servers = tuple(cloud.servers.find_servers(ids).values())
-    told: dict[str, str] = {}
+    told: dict[str, objects.Reason] = {}
     for action in ENDINGS:
         if action not in wanted:
             continue
@@ -160,7 +163,7 @@ def _call_back(
     :raises: CloudRefused
     """
     building = {
-        server.uuid: 'is being built'
+        server.uuid: _plain('is being built')
         for server in servers
         if server.state == ports.ServerState.BUILDING
     }
@@ -205,12 +208,12 @@ def _shelve(
     )
     return ports.Outcome(
         {
-            server.uuid: 'is being shelved'
+            server.uuid: _plain('is being shelved')
             for server in servers
             if server.uuid not in refused
         },
         {
-            uuid: f'can not be shelved: {reason}'
+            uuid: reason.after('can not be shelved: ')
             for uuid, reason in refused.items()
         },
     )
@@ -221,7 +224,7 @@ def _save(
     wanted: Collection[str],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> dict[str, str]:
+) -> dict[str, objects.Reason]:
     outcome = cloud.servers.save_servers(
         servers,
         _last_order(booking),
@@ -236,7 +239,7 @@ def _suspend(
     wanted: Collection[str],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> dict[str, str]:
+) -> dict[str, objects.Reason]:
     outcome = cloud.servers.suspend_servers(
         servers,
         _last_order(booking),
@@ -251,7 +254,7 @@ def _delete(
     wanted: Collection[str],
     booking: base.Booking,
     cloud: ports.Cloud,
-) -> dict[str, str]:
+) -> dict[str, objects.Reason]:
     refused = cloud.servers.delete_servers(
         servers,
         booking.check,
@@ -259,9 +262,9 @@ def _delete(
         now=booking.now,
     )
     return {
-        server.uuid: f'can not be deleted: {refused[server.uuid]}'
+        server.uuid: refused[server.uuid].after('can not be deleted: ')
         if server.uuid in refused
-        else 'is being deleted'
+        else _plain('is being deleted')
         for server in servers
     }
 
@@ -269,13 +272,13 @@ def _delete(
 _ACTIONS = {CREATE_IMAGE: _save, SUSPEND: _suspend, DELETE: _delete}
 
 
-def _said(outcome: ports.Outcome, what: str) -> dict[str, str]:
+def _said(outcome: ports.Outcome, what: str) -> dict[str, objects.Reason]:
     waits = {
-        uuid: f'waits to be {what}: {reason}'
+        uuid: reason.after(f'waits to be {what}: ')
         for uuid, reason in outcome.waiting.items()
     }
     fails = {
-        uuid: f'can not be {what}: {reason}'
+        uuid: reason.after(f'can not be {what}: ')
         for uuid, reason in outcome.failed.items()
     }
     return waits | fails
@@ -344,15 +347,11 @@ def _began(booking: base.Booking) -> datetime.datetime:
 
 
 def _waiting(
-    servers: Collection[ports.Server], told: Mapping[str, str]
+    servers: Collection[ports.Server], told: Mapping[str, objects.Reason]
 ) -> base.Waiting | None:
     reasons = [
-        f'server {server.uuid} ({server.condition}) {told[server.uuid]}'
+        told[server.uuid].after(f'server {server.uuid} ({server.condition}) ')
         for server in servers
         if server.uuid in told
     ]
-    return (
-        base.Waiting('; '.join(reasons[:20]), len(reasons))
-        if reasons
-        else None
-    )
+    return base.Waiting.on(reasons) if reasons else None

@@ -11,6 +11,7 @@ Decision 0010: doc/source/decisions/0010-slots-in-placement
 import abc
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import datetime
 from typing import Any
 from typing import ClassVar
@@ -20,6 +21,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
+from nova_reservations.plugins.resource_types import at_once
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import consume
 from nova_reservations.plugins.resource_types import end_actions
@@ -71,6 +73,9 @@ AFFINITY: Mapping[str, Any] = {
 PROPERTIES: Mapping[str, Any] = {
     'amount': COUNT,
     'affinity': AFFINITY,
+    # Clients of Blazar send them when they ask for nothing by them.
+    'ephemeral_gb': {'enum': [0, None]},
+    'extra_specs': {'type': ['object', 'null'], 'maxProperties': 0},
     **consume.PROPERTIES,
     **offered.PROPERTIES,
     **end_actions.PROPERTIES,
@@ -78,7 +83,7 @@ PROPERTIES: Mapping[str, Any] = {
 """The part of a reservation's schema that both types understand."""
 
 
-class Slots(offered.WithServers):
+class Slots(at_once.MadeAtOnce, offered.WithServers):
     shareable: ClassVar[bool] = True
 
     @abc.abstractmethod
@@ -115,6 +120,19 @@ class Slots(offered.WithServers):
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
         return end_actions.grace(params)
 
+    def make_at_once(self, booking: base.Booking) -> None:
+        slots = self._slots(booking)
+        try:
+            self.cloud.slots.ensure_flavor(slots, booking.check)
+            self.cloud.slots.allow_flavor(slots, booking.check)
+        finally:
+            try:
+                booking.check()
+            except exception.ClaimLost:
+                # If the lease has ended, the last write may have come later.
+                self.cloud.slots.ensure_class(slots)
+                raise
+
     def prepare(self, booking: base.Booking) -> None:
         self.cloud.slots.ensure_slots(self._slots(booking), booking.check)
         booking.provider_changes.append(
@@ -141,6 +159,14 @@ class Slots(offered.WithServers):
             booking.reservation.id, booking.resources
         )
 
+    def lacking(self, booking: base.Booking) -> Sequence[str]:
+        return (
+            *self.cloud.slots.lacking(self._slots(booking)),
+            *self.cloud.aggregates.lacking(
+                booking.reservation.id, booking.lease.project_id
+            ),
+        )
+
     def heal(self, booking: base.Booking) -> None:
         self.start(booking)
         occupancy = self._servers_left(booking)
@@ -152,7 +178,10 @@ class Slots(offered.WithServers):
 
     def unused(self, booking: base.Booking) -> base.Resources:
         occupancy = self.cloud.slots.servers_in_slots(
-            booking.reservation.id, booking.resources, booking.servers
+            booking.reservation.id,
+            booking.resources,
+            booking.servers,
+            booking.chosen,
         )
         if occupancy.leftovers:
             # An occupancy does not tell on which hosts its leftover
@@ -202,7 +231,10 @@ class Slots(offered.WithServers):
 
     def _servers_left(self, booking: base.Booking) -> ports.Occupancy:
         return self.cloud.slots.servers_in_slots(
-            booking.reservation.id, booking.left, booking.servers
+            booking.reservation.id,
+            booking.left,
+            booking.servers,
+            booking.chosen,
         )
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
@@ -212,15 +244,17 @@ class Slots(offered.WithServers):
             server
             for server in _to_leave(booking, self._servers_in(booking))
             if server.project_id in booking.projects
+            and not end_actions.is_between(server, booking.now)
         ]
 
     def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
-        """Return the servers that use the reservation, or have used it,
-        wherever they are by now."""
+        """Return the servers that belong to the reservation, wherever they
+        are, and those that have not quite left it yet."""
         return self.cloud.slots.servers_in_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
             booking.servers,
+            booking.chosen,
         )
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
@@ -279,7 +313,9 @@ class Slots(offered.WithServers):
             # So their flavor must not ask for it any more: neither when they
             # are used later, nor when they are migrated now.
             self.cloud.slots.forget_slots(
-                booking.reservation.id, occupancy.servers, booking.check
+                booking.reservation.id,
+                [each for each in occupancy.servers if not each.moved_to],
+                booking.check,
             )
         here = _to_leave(booking, occupancy)
         told = end_actions.leave(here, booking, self.cloud)
@@ -304,7 +340,7 @@ class Slots(offered.WithServers):
         """Return the servers that use slots of the reservation now: not those
         that were resized to another flavor, or are shelved."""
         occupancy = self.cloud.slots.servers_in_slots(
-            reservation.id, (), servers
+            reservation.id, (), servers, servers
         )
         hosts = {host.name for host in resources}
         using = sorted(
@@ -339,13 +375,13 @@ class Slots(offered.WithServers):
 
 
 def _is_leaving(
-    server: ports.Server, what: str, project_id: str
+    server: ports.Server, what: objects.Reason, project_id: str
 ) -> objects.Reason:
-    named = f'server {server.uuid} ({server.condition}) {what}'
+    named = what.after(f'server {server.uuid} ({server.condition}) ')
     if server.project_id == project_id:
-        return objects.Reason.plain(named)
+        return named
     # An administrator can give another project a flavor that takes slots.
-    return objects.Reason(f'a server of others {what}', named)
+    return objects.Reason(f'a server of others {what.told}', named.whole)
 
 
 def _held(consumer: str) -> objects.Reason:

@@ -124,6 +124,11 @@ class Nova(worlds.World):
     def boot_in_slot(self, reservation_id: str) -> str:
         return self.nova.boot(flavor_id=reservation_id)['id']
 
+    def resize_away(self, server: str) -> str:
+        self.make_flavor('plain')
+        self.nova._resize_server({'id': server}, 'plain')
+        return self.host(self.known(server).host).uuid
+
     def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
         reason = {'disabled_reason': 'AUTO: broken'} if by_nova else {}
         self._set_service(host, {'status': 'disabled', **reason})
@@ -149,6 +154,15 @@ class Nova(worlds.World):
     def move_to_zone(self, host: objects.Resource, name: str) -> None:
         aggregate = self.nova._create_aggregate(name, availability_zone=name)
         self.nova.admin_api.add_host_to_aggregate(aggregate, host.name)
+
+    def tag(self, host: objects.Resource, key: str, value: str) -> None:
+        api = self.nova.admin_api
+        aggregate = self.nova._create_aggregate(f'{host.name} {key}')
+        api.add_host_to_aggregate(aggregate, host.name)
+        api.api_post(
+            f'/os-aggregates/{aggregate}/action',
+            {'set_metadata': {'metadata': {key: value}}},
+        )
 
     def make_flavor(self, flavor_id: str, *projects: str) -> None:
         self.nova._create_flavor(

@@ -20,6 +20,13 @@ def _gather(world, host):
     )
 
 
+SSD = 'aggregate_instance_extra_specs:ssd'
+
+
+def _tag(world, host):
+    world.tag(host, 'ssd', 'true')
+
+
 def _move_to_zone(world, host):
     world.move_to_zone(host, 'there')
 
@@ -74,7 +81,22 @@ class TestFacts:
             cloud.aggregates.unmark(host)
         assert cloud.hosts.pool_generations() == {}
 
-    @pytest.mark.parametrize('change', [_gather, _move_to_zone])
+    def test_what_nova_or_placement_lacks_can_not_be_used(self, world):
+        hosts, known = world.cloud.hosts, world.hosts[0]
+        other = objects.Resource(0, objects.HOST, 'host2', str(uuid.uuid4()))
+        assert set(hosts.without_provider([known, other])) == {'host2'}
+        assert hosts.unusable([known]) == {}
+        assert set(hosts.unusable([known, other])) == {'host2'}
+
+    def test_what_is_on_another_machine_of_the_name_is_not_on_it(self, world):
+        known = world.hosts[0]
+        world.boot(known)
+        former = objects.Resource(0, objects.HOST, 'host1', str(uuid.uuid4()))
+        occupancy = world.cloud.servers.occupancy
+        assert not occupancy([known])['host1'].empty
+        assert occupancy([former])['host1'].empty
+
+    @pytest.mark.parametrize('change', [_gather, _move_to_zone, _tag])
     def test_generations_are_others_when_facts_may_be(self, world, change):
         cloud, host = world.cloud, world.hosts[0]
         cloud.aggregates.ensure_pool()
@@ -86,7 +108,25 @@ class TestFacts:
         assert changed != seen
         [facts] = cloud.hosts.facts([host])
         assert changed[host.uuid] == ports.HostVersion(
-            facts.provider_generation, facts.availability_zone, facts.cell
+            facts.provider_generation,
+            facts.availability_zone,
+            facts.cell,
+            aggregates=facts.aggregates,
+        )
+
+    def test_metadata_of_aggregates_are_facts(self, world):
+        cloud, host = world.cloud, world.hosts[0]
+        world.tag(host, 'ssd', 'true, fast')
+        world.tag(host, 'filter_tenant_id', 'theirs')
+        [facts] = cloud.hosts.facts([host])
+        assert dict(facts.specs)[SSD] == 'fast,true'
+        assert not any('filter_tenant_id' in name for name, _ in facts.specs)
+        assert cloud.hosts.passes(SSD, 'fast,true', 's== true')
+        assert not cloud.hosts.passes(SSD, 'fast,true', 's== slow')
+        assert cloud.hosts.passes(
+            'capabilities:cpu_info:topology:cores',
+            dict(facts.specs)['cpu_info'],
+            '>= 1',
         )
 
 

@@ -90,6 +90,13 @@ class TestFinding:
         assert set(at(['host1', 'host2'])) == {server, other}
         assert set(at([])) == set()
 
+    def test_a_host_that_nova_has_a_server_on_is_inhabited(self, world):
+        inhabited = world.cloud.servers.inhabited
+        world.boot(world.hosts[0])
+        assert set(inhabited(['host1', 'host2', 'nobody'])) == {'host1'}
+        assert set(inhabited(['HOST1', 'host2'])) == set()
+        assert set(inhabited([])) == set()
+
     def test_one_on_a_shelf_is_on_no_host(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)

@@ -28,9 +28,9 @@ def offered(world):
     return found.get(RESERVATION, {})
 
 
-def in_slots(world, reservation_id, servers=()):
+def in_slots(world, reservation_id, servers=(), chosen=()):
     found = world.cloud.slots.servers_in_slots(
-        reservation_id, world.hosts, servers
+        reservation_id, world.hosts, servers, chosen
     )
     return {server.uuid for server in found.servers}, set(found.leftovers)
 
@@ -240,6 +240,79 @@ class TestTheirFlavor:
             world.cloud.slots.allow_flavor(wanted((world.hosts[0], 2)), go_on)
 
 
+def acts(number, act):
+    """Return a check that lets somebody else act before a write.
+
+    :param number: before which, from 0 on
+    """
+    left = [number]
+
+    def check():
+        left[0] -= 1
+        if left[0] == -1:
+            act()
+
+    return check
+
+
+class TestFlavorBeforeSlots:
+    @pytest.mark.parametrize('affinity', [None, True])
+    def test_it_has_no_slots_and_can_be_allowed(self, world, affinity):
+        slots = wanted((world.hosts[0], 2), affinity=affinity)
+        for _ in range(2):
+            world.cloud.slots.ensure_flavor(slots, go_on)
+            world.cloud.slots.allow_flavor(slots, go_on)
+            assert offered(world) == {}
+            assert world.may_use(worlds.PROJECT, RESERVATION)
+            assert world.group_policy(RESERVATION) == (
+                'affinity' if affinity else None
+            )
+        # Leftovers are found by the class.
+        assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
+        assert world.cloud.slots.owns_slots(RESERVATION)
+        world.cloud.slots.ensure_slots(slots, go_on)
+        assert offered(world) == {'host1': 2}
+        assert world.may_use(worlds.PROJECT, RESERVATION)
+        world.cloud.slots.delete_slots(RESERVATION, world.hosts, go_on)
+        assert set(world.cloud.slots.slot_classes()) == set()
+        assert not world.may_use(worlds.PROJECT, RESERVATION)
+        assert world.group_policy(RESERVATION) is None
+
+    def test_slots_without_a_flavor_have_none_before_either(self, world):
+        slots = wanted((world.hosts[0], 2), flavor=None)
+        world.cloud.slots.ensure_flavor(slots, go_on)
+        assert not world.may_use(worlds.PROJECT, RESERVATION)
+
+    @pytest.mark.parametrize('number', range(3))
+    def test_somebody_else_may_make_it_at_the_same_time(self, world, number):
+        slots = wanted((world.hosts[0], 2), affinity=False)
+
+        def make():
+            world.cloud.slots.ensure_slots(slots, go_on)
+            world.cloud.slots.allow_flavor(slots, go_on)
+
+        world.cloud.slots.ensure_flavor(slots, acts(number, make))
+        world.cloud.slots.allow_flavor(slots, go_on)
+        assert world.cloud.slots.has_slots(slots)
+        assert offered(world) == {'host1': 2}
+        assert world.may_use(worlds.PROJECT, RESERVATION)
+        assert world.group_policy(RESERVATION) == 'anti-affinity'
+
+    def test_who_is_stopped_writes_nothing_more(self, world):
+        slots = wanted((world.hosts[0], 2), affinity=True)
+
+        def stop():
+            raise exception.ClaimLost(id='a lease', worker='a worker')
+
+        with pytest.raises(exception.ClaimLost):
+            world.cloud.slots.ensure_flavor(slots, acts(0, stop))
+        assert set(world.cloud.slots.slot_classes()) == set()
+        with pytest.raises(exception.ClaimLost):
+            world.cloud.slots.ensure_flavor(slots, acts(1, stop))
+        assert not world.cloud.slots.has_slots(slots)
+        assert world.group_policy(RESERVATION) is None
+
+
 class TestDelete:
     def test_nothing_is_left_however_often_it_is_told(self, world):
         slots = wanted((world.hosts[0], 2), affinity=True)
@@ -281,10 +354,34 @@ class TestServers:
         assert taken(reservation_id, worlds.OTHERS) == 0
         assert in_slots(world, str(uuid.uuid4())) == (set(), set())
 
-    def test_those_that_are_asked_for_are_told_if_they_exist(self, world):
+    def test_those_that_came_by_themselves_are_told_on_a_shelf(self, world):
         server, nobody = world.boot(world.hosts[1]), str(uuid.uuid4())
-        found, left = in_slots(world, RESERVATION, [server, nobody])
-        assert (found, left) == ({server}, set())
+        came = [server, nobody]
+        assert in_slots(world, RESERVATION, came, came) == (set(), set())
+        world.shelve(server)
+        assert in_slots(world, RESERVATION, came, came) == ({server}, set())
+        assert in_slots(world, RESERVATION, came) == (set(), set())
+
+    def test_one_that_was_resized_away_has_moved_until_that_is_confirmed(
+        self, world
+    ):
+        reservation_id = world.lease_slots()
+        server = world.boot_in_slot(reservation_id)
+        target = world.resize_away(server)
+        [seen] = world.cloud.slots.servers_in_slots(
+            reservation_id, world.hosts, [server]
+        ).servers
+        assert seen.moved_to == {target}
+        assert (seen.host, seen.condition) == ('host1', 'resized')
+        confirm = world.cloud.servers.confirm_resizes
+        with pytest.raises(exception.ClaimLost):
+            confirm([seen], ports.RequestKey(reservation_id), lost)
+        for _ in range(2):
+            assert not confirm([seen], ports.RequestKey(reservation_id), go_on)
+        world.eventually(
+            lambda: in_slots(world, reservation_id, [server]) == (set(), set())
+        )
+        assert world.known(server).condition == 'active'
 
     def test_one_on_a_shelf_has_the_flavor_and_no_slot(self, world):
         reservation_id = world.lease_slots()

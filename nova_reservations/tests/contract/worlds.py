@@ -14,6 +14,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.testing import fake_cloud
+from nova_reservations.testing import fake_moves
 from nova_reservations.tests.functional.nova import base
 
 HOSTS = ('host1', 'host2', 'host3', 'host4')
@@ -24,6 +25,7 @@ OTHERS = base.OTHERS
 RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
 DATABASE = 'd0d0d0d0-0000-4000-8000-0000000000d0'
 
+CPU_INFO = '{"topology": {"cores": 1}}'
 SLOT = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
 
 
@@ -112,6 +114,11 @@ class World:
     def boot_in_slot(self, reservation_id: str) -> str:
         raise NotImplementedError
 
+    def resize_away(self, server: str) -> str:
+        """Resize a server to an ordinary flavor; return the UUID of the host
+        that it comes to. The resize is not confirmed."""
+        raise NotImplementedError
+
     # Actions of administrators
 
     def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
@@ -129,6 +136,10 @@ class World:
         raise NotImplementedError
 
     def move_to_zone(self, host: objects.Resource, name: str) -> None:
+        raise NotImplementedError
+
+    def tag(self, host: objects.Resource, key: str, value: str) -> None:
+        """Put the host into an aggregate with this in its metadata."""
         raise NotImplementedError
 
     def make_flavor(self, flavor_id: str, *projects: str) -> None:
@@ -271,6 +282,15 @@ class Fake(World):
         self.cloud.tenancy[server] = reservation_id
         return server
 
+    def resize_away(self, server: str) -> str:
+        fake_moves.begin(
+            self.cloud,
+            server,
+            fake_moves.Place(self.hosts[1].name),
+            fake_moves.VERIFIED,
+        )
+        return self.hosts[1].uuid
+
     def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
         self.cloud.services[host.name] = ports.ComputeService(
             up=True, disabled=True, forced_down=False, gave_up=by_nova
@@ -290,6 +310,18 @@ class Fake(World):
     def move_to_zone(self, host: objects.Resource, name: str) -> None:
         self.cloud.known[host.name] = dataclasses.replace(
             self.cloud.known[host.name], availability_zone=name
+        )
+
+    def tag(self, host: objects.Resource, key: str, value: str) -> None:
+        known = self.cloud.known[host.name]
+        values = ','.join(sorted(map(str.strip, value.split(','))))
+        specs = {**dict(known.specs), 'cpu_info': CPU_INFO}
+        if not key.startswith('filter_tenant_id'):
+            specs[f'aggregate_instance_extra_specs:{key}'] = values
+        self.cloud.known[host.name] = dataclasses.replace(
+            known,
+            specs=tuple(sorted(specs.items())),
+            aggregates=f'{known.aggregates}{key}={value}',
         )
 
     def make_flavor(self, flavor_id: str, *projects: str) -> None:

@@ -216,6 +216,11 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
             .where(models.Lease.id == degraded.id)
             .values(degraded=True)
         )
+        session.execute(
+            sa.update(models.Reservation)
+            .where(models.Reservation.lease_id == degraded.id)
+            .values(missing_resources=True)
+        )
     assert not told(region)
     free()
     assert told(region) == {'waiting', 'degraded'}

@@ -60,6 +60,17 @@ def end_beside_a_server_of_others_in_a_slot(region):
     return lease
 
 
+def end_while_a_service_fails(region):
+    lease = region.lease(end_action='shelve')
+    region.work()
+    [host] = region.hosts_of(lease)
+    server = region.cloud.boot(host, 'lessee', 'a server')
+    region.cloud.refusals[server] = objects.Reason(
+        'Nova has failed at it', 'Nova has failed at it (secret-host: 501)'
+    )
+    return lease
+
+
 def start_after_others(region):
     region.add_host('secret-host')
     first = region.lease(minimum=2, end=10, project='secret-project')
@@ -102,6 +113,7 @@ STORIES = [
     (end_beside_an_allocation_of_others, [60.1]),
     (end_beside_slots_of_others, [60.1]),
     (end_beside_a_server_of_others_in_a_slot, [60.1]),
+    (end_while_a_service_fails, [60.1]),
     (start_after_others, [10.1, 11.1]),
     (empty_hosts_of_others, [0.2, 1.1]),
     (empty_hosts_that_stay_full, [0.2, 1.1]),

@@ -16,6 +16,7 @@ from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import purge
+from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.tests.functional.nova import shared
 
@@ -59,11 +60,18 @@ def leave(region, lose):
     def leave(*names):
         lease = region.lease(start=600, end=660)
         [reservation] = lease.reservations
+        begun = tuple(
+            dataclasses.replace(event, status=states.Event.DONE)
+            for event in lease.events
+        )
         with region.database.writer() as session:
             for name in names:
                 of_it = dataclasses.replace(reservation, id=name)
                 deleted = dataclasses.replace(
-                    lease, id=f'lease of {name}', reservations=(of_it,)
+                    lease,
+                    id=f'lease of {name}',
+                    reservations=(of_it,),
+                    events=begun,
                 )
                 deleted_leases.keep(session, deleted, region.now)
         region.delete(lease)
@@ -73,7 +81,7 @@ def leave(region, lose):
 
 
 def problems(region):
-    found = audit.Audit(region.database, region.cloud).findings(region.now)
+    found = region.services.audit.findings(region.now)
     return [(one.problem, one.repair is not None) for one in found]
 
 
@@ -220,7 +228,9 @@ def test_who_knows_better_has_them_taken_away_by_the_audit(
     region, cloud, leave
 ):
     leave(*'abcd')
-    auditor = audit.Audit(region.database, cloud)
+    auditor = audit.Audit(
+        region.database, cloud, region.services.lifecycle.bookings
+    )
     for finding in auditor.findings(region.now):
         finding.repair()
     assert cloud.aggregate_hosts == {}
@@ -264,9 +274,9 @@ def test_an_audit_of_an_empty_database_opens_no_host(region, make_region):
     strangers."""
     region.active_lease()
     other = make_region()
-    for finding in audit.Audit(other.database, region.cloud).findings(
-        region.now
-    ):
+    for finding in audit.Audit(
+        other.database, region.cloud, other.services.lifecycle.bookings
+    ).findings(region.now):
         if finding.repair is not None:
             finding.repair()
     assert region.cloud.marked == {'one', 'two', 'three'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package requires the distributions that it imports, and no other."""
+"""The package requires what it imports, but for Nova, and no other."""
 
 import ast
 import configparser
@@ -7,12 +7,16 @@ import functools
 from importlib import metadata
 import pathlib
 import re
+import subprocess
 import sys
 
 import nova_reservations
 
 READ = {'tzdata'}
 """Data, not imported: zoneinfo reads tzdata if the system has no zones."""
+
+HOST = {'nova'}
+"""What we are installed into: a requirement would put another over it."""
 
 PACKAGE = pathlib.Path(nova_reservations.__file__).parent
 
@@ -37,18 +41,48 @@ def normal(name):
 
 
 @functools.cache
+def setup():
+    parser = configparser.ConfigParser()
+    parser.read(PACKAGE.parent / 'setup.cfg')
+    return parser
+
+
+def distributions(lines):
+    """Return the names, without versions, of a list in setup.cfg."""
+    return {normal(re.split('[<>=!~]', line)[0]) for line in lines.split()}
+
+
 def required():
     """Return the names of all distributions that setup.cfg requires."""
-    setup = configparser.ConfigParser()
-    setup.read(PACKAGE.parent / 'setup.cfg')
-    lines = setup['options']['install_requires'].split()
-    return {normal(re.split('[<>=!~]', line)[0]) for line in lines}
+    return distributions(setup()['options']['install_requires'])
 
 
 def test_what_is_imported_is_required_and_nothing_else():
     offered = metadata.packages_distributions()
     by = {top: {normal(name) for name in offered[top]} for top in imported()}
-    assert {
-        top for top, names in by.items() if not names & required()
-    } == set()
+    assert {top for top, names in by.items() if not names & required()} == HOST
     assert required() - set().union(*by.values()) == READ
+
+
+def test_nova_is_an_extra_that_sandbox_and_tests_use():
+    extras = setup()['options.extras_require']
+    assert distributions(extras['nova']) == HOST
+    assert 'nova-reservations[nova]' in extras['sandbox'].split()
+    assert 'nova-reservations[docs,nova]' in extras['test'].split()
+
+
+def test_a_command_without_nova_fails_with_a_line():
+    done = subprocess.run(
+        [
+            sys.executable,
+            '-c',
+            'import sys; sys.modules["nova"] = None\n'
+            'from nova_reservations.cmd import manage',
+        ],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr.startswith('Nova is not installed in ')
+    assert done.stderr.count('\n') == 1

@@ -4,6 +4,7 @@
 Every answer of the lease API is checked against its OpenAPI document.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import datetime
 import functools
@@ -376,3 +377,27 @@ def openstack(serve, capfd, monkeypatch):
         return run
 
     return build
+
+
+class Waiting:
+    """The time that requests wait, which passes only then.
+
+    :ivar meanwhile: called instead of each pause."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    waiting = Waiting()
+    monkeypatch.setattr(bootstrap, 'time', waiting)
+    return waiting

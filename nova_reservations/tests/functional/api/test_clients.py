@@ -125,7 +125,7 @@ def test_the_library_changes_name_and_reservations(ours):
         ),
         (
             {'reservations': [HOST | {'min': 4, 'max': 4}]},
-            409,
+            400,
             'Not enough hosts available',
         ),
         (
@@ -290,9 +290,9 @@ def test_the_commands_print_our_reason(openstack, member, enrolled):
     assert 'ERROR: Not enough hosts available: 3 hosts match' in refused
     refused = run('lease', 'create', *late, '--start-date=2029-01-01 10:00')
     assert 'ERROR: Start date must be later than current date' in refused
-    refused = run('host', 'list')
+    refused = run('allocation', 'list', 'host')
     assert (
-        "ERROR: Policy doesn't allow reservations:hosts:index to be performed"
+        "ERROR: Policy doesn't allow reservations:hosts:allocations to be"
     ) in refused
     refused = run('lease', 'show', 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70')
     assert 'ERROR: Lease fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70' in refused

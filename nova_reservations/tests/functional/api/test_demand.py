@@ -19,7 +19,7 @@ def refuse(person, duration='1h'):
             'reservations': [MANY],
         },
     )
-    assert answer.status_int == 409
+    assert answer.status_int == 400
     return answer
 
 

@@ -29,7 +29,7 @@ def test_a_dry_run_of_a_change_answers_and_changes_nothing(member):
     assert member('GET', path).json['lease'] == lease
     asked[0] |= {'min': 9, 'max': 9}
     answer = member('PUT', f'{path}?dry_run=true', {'reservations': asked})
-    assert answer.status_int == 409
+    assert answer.status_int == 400
     assert member('GET', path).json['lease'] == lease
 
 

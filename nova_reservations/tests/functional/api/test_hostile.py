@@ -57,7 +57,7 @@ BODIES = {
     '65 reservations': (lease(reservations=[RESERVATION] * 65), 400),
     'more hosts than there are': (
         lease(reservations=[RESERVATION] * 64),
-        409,
+        400,
     ),
     'deep lists': (nested(30_000).encode(), 400),
     'lists that are not closed': (b'[' * 60_000, 400),
@@ -157,6 +157,11 @@ BODIES = {
         400,
     ),
     'keys that mean something in Python': (lease(__class__='x'), 400),
+    # Nova has none of these in its names.
+    'a name of control characters': (lease(name='a\u202eb'), 400),
+    'a name of two lines': (lease(name='a\nb'), 400),
+    'a name of spaces': (lease(name=' '), 400),
+    'a name of four bytes each': (lease(name='🦄'), 400),
 }
 
 
@@ -166,9 +171,7 @@ def test_a_hostile_lease_is_refused(member, what):
     assert post(member, body).status_int == status
 
 
-@pytest.mark.parametrize(
-    'name', ['Ärger', '租赁', '🦄' * 255, 'a\u202eb', 'a\nb', ' ', "'; --"]
-)
+@pytest.mark.parametrize('name', ['Ärger', '租' * 255, "'; --"])
 def test_any_other_name_is_a_name(member, name):
     made = post(member, lease(name=name)).json['lease']
     assert made['name'] == name
@@ -194,7 +197,7 @@ def test_any_other_name_is_a_name(member, name):
         f'marker={UNKNOWN}',
         'sort_key=__class__',
         'sort_dir=up',
-        'start_after=9999-12-31 23:59',
+        'start_after=9999-12-30 23:59',
         'name=%ff',
         'name=%ed%a0%80',
         'name=',
@@ -212,7 +215,7 @@ def test_a_hostile_query_is_refused(member, query):
         f'start=now&end={end}&step={step}'
         for end, step in [
             ('9998-12-31 23:59', '60'),
-            ('9999-12-31 23:59', '365d'),
+            ('9999-12-30 23:59', '365d'),
             ('2040-01-01 10:00', '0'),
             ('2040-01-01 10:00', 'PT0S'),
             ('2040-01-01 10:00', '-1'),
@@ -271,7 +274,6 @@ def test_a_property_of_a_hostile_name_is_refused(admin, name):
         {'a b': '1'},
         {'a\0': '1'},
         {'a': ['x']},
-        {'a': None},
         {'trust_id': '1'},
         {f'a{number}': '1' for number in range(300)},
     ],

@@ -66,7 +66,6 @@ def test_a_host_that_can_not_be_enrolled_is_refused(admin, cloud):
         {'name': 'h1', 'id': '1'},
         {'name': 'h1', 'x' * 65: '1'},
         {'name': 'h1', 'gpu': {'a': 1}},
-        {'name': 'h1', 'gpu': None},
         [],
         None,
     ],
@@ -90,6 +89,43 @@ def test_properties_are_set_and_unset(admin):
     answer = admin('PUT', path, {})
     assert answer.status_int == 400
     assert answer.json['error_message'] == 'No data to update'
+
+
+def test_a_host_that_is_sent_back_whole_stays_as_it_is(admin, cloud):
+    host = enrol(admin, gpu='A100')
+    path = f'/os-hosts/{host["id"]}'
+    for body in (
+        host,
+        admin('GET', f'{path}?detail=True').json['host'],
+        {'name': 'h1'},
+        {'name': 'h1.example.org'},
+    ):
+        assert admin('PUT', path, body).json['host'] == host
+    changed = admin('PUT', path, {**host, 'name': 'h1', 'gpu': 'H100'})
+    assert changed.json['host']['gpu'] == 'H100'
+
+
+@pytest.mark.parametrize(
+    'change', [{'name': 'h2'}, {'vcpus': 1}, {'cell': 'moon'}, {'id': '77'}]
+)
+def test_a_host_has_the_names_and_the_facts_that_nova_knows(admin, change):
+    host = enrol(admin)
+    refused = admin('PUT', f'/os-hosts/{host["id"]}', {**host, **change})
+    assert refused.status_int == 400
+    [key] = change
+    assert refused.json['error_message'] == f'{key} cannot be set'
+
+
+def test_a_property_that_is_null_is_not_set(admin):
+    assert 'gpu' not in enrol(admin, gpu=None)
+
+
+def test_what_blazar_does_not_know_looks_like_no_property(admin):
+    host = enrol(admin, gpu='A100')
+    detailed = admin('GET', f'/os-hosts/{host["id"]}?detail=True').json['host']
+    assert detailed.keys() - host.keys() == {'cell', 'status_reason'}
+    [listed] = admin('GET', '/os-hosts?detail=True').json['hosts']
+    assert listed == detailed
 
 
 def test_a_property_that_a_lease_was_planned_with_stays(admin, member):
@@ -320,7 +356,7 @@ def test_links_go_through_the_proxy_that_nova_knows_of(admin, enrolled):
     ('wanted', 'status'),
     [
         ({'hypervisor_properties': '["==", "$cell", "a cell"]'}, 201),
-        ({'resource_properties': '["not", ["<in>", "$cell", "a"]]'}, 409),
+        ({'resource_properties': '["not", ["<in>", "$cell", "a"]]'}, 400),
         ({'resource_properties': '{"cell": "a cell"}'}, 201),
     ],
 )
@@ -341,6 +377,41 @@ def test_only_administrators_ask_for_cells(member, admin, wanted, status):
     lease = member.lease()
     change = {
         'reservations': [{'id': lease['reservations'][0]['id'], **wanted}]
+    }
+    answer = member('PUT', f'/leases/{lease["id"]}', change)
+    assert answer.status_int == 403
+
+
+@pytest.mark.parametrize(
+    'wanted',
+    [
+        '["==", "$service_name", "h1"]',
+        '["not", ["s<", "$hypervisor_hostname", "h2"]]',
+        '{"id": "<= 1"}',
+    ],
+)
+def test_only_administrators_ask_for_hosts_by_their_names(
+    member, admin, wanted
+):
+    for name in ('h1', 'h2.example.org'):
+        enrol(admin, name)
+    asked = {'hypervisor_properties': wanted}
+    body = {
+        'name': 'mine',
+        'start_date': 'now',
+        'duration': '1h',
+        'reservations': [
+            {'resource_type': 'physical:host', 'min': 1, 'max': 1, **asked}
+        ],
+    }
+    for path in ('/leases', '/leases?dry_run=true'):
+        refused = member('POST', path, body)
+        assert refused.status_int == 403
+        assert 'reservations:leases:host_names' in refused.text
+    assert admin('POST', '/leases', body).status_int == 201
+    lease = member.lease()
+    change = {
+        'reservations': [{'id': lease['reservations'][0]['id'], **asked}]
     }
     answer = member('PUT', f'/leases/{lease["id"]}', change)
     assert answer.status_int == 403

@@ -71,7 +71,7 @@ def test_a_refusal_is_not_remembered(member):
     full = member.lease(
         reservations=[{'resource_type': 'physical:host', 'min': 3, 'max': 3}]
     )
-    assert post(member, 'k').status_int == 409
+    assert post(member, 'k').status_int == 400
     member('DELETE', f'/leases/{full["id"]}')
     assert post(member, 'k').status_int == 201
 

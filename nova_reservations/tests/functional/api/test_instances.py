@@ -128,9 +128,9 @@ def test_what_makes_no_sense_is_refused(member, change):
     assert status == 400
 
 
-def test_no_room_is_409_with_the_numbers(member):
+def test_no_room_is_400_with_the_numbers(member):
     status, reason = refused(member, VIRTUAL | {'amount': 1000})
-    assert status == 409
+    assert status == 400
     assert reason == (
         'Not enough hosts available: 3 hosts match, there is room for 96 '
         'servers in this window, 1000 wanted'
@@ -233,4 +233,4 @@ def test_capacity_tells_how_many_servers_of_a_flavor_get_slots(member):
     [after] = member('GET', f'{query}&flavor_id=small').json['capacity']
     assert before['slots'] - after['slots'] == FLAVOR['amount']
     status, reason = refused(member, FLAVOR | {'amount': after['slots'] + 1})
-    assert status == 409, reason
+    assert status == 400, reason

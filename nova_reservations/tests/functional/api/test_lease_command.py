@@ -36,6 +36,37 @@ def test_a_lease_starts_now_unless_told_and_lasts_its_duration(run, member):
     assert lease['end_date'] == '2030-05-17T12:00:25.000000'
 
 
+def test_a_lease_without_an_end_lasts_a_day(run, member):
+    run('create', 'mine', '--hosts=1')
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['end_date'] == '2030-05-18T10:30:25.000000'
+
+
+def test_dates_are_in_the_zone_that_is_named(run, member):
+    run(
+        *('create', 'mine', '--hosts=1', '--timezone=Europe/Rome'),
+        *('--start=2040-01-01 09:00', '--end=2040-07-01'),
+    )
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['start_date'] == '2040-01-01T08:00:00.000000'
+    assert lease['end_date'] == '2040-06-30T22:00:00.000000'
+
+
+def test_a_name_means_the_lease_that_lives(run, member, workers):
+    over = member.lease(duration='1m')
+    workers.work(3)
+    workers.clock.forward(minutes=1)
+    workers.work(3)
+    assert json.loads(run('show', 'mine', '-f', 'json'))['id'] == over['id']
+    living = member.lease()
+    assert json.loads(run('show', 'mine', '-f', 'json'))['id'] == living['id']
+    other = member.lease()
+    said = run('delete', 'mine')
+    for lease in (living, other):
+        assert f'{lease["id"]} PENDING {lease["start_date"]}' in said
+    assert over['id'] not in said
+
+
 def test_the_first_free_window_is_listed_and_leased(run, member):
     member.lease(
         reservations=[{'resource_type': 'physical:host', 'min': 3, 'max': 3}]
@@ -183,7 +214,6 @@ class TestReplaceFailed:
             ('create', 'x', '--resource-properties=[]', *LATER),
             '--resource-properties need --hosts',
         ),
-        (('create', 'x', '--hosts=1'), 'Missing parameter end_date'),
         (('create', 'x', '--hosts=few', *LATER), 'neither a number of hosts'),
         (('create', 'x', '--reservation={', *LATER), 'not JSON'),
         (('create', 'x', '--reservation=[]', *LATER), 'not a JSON object'),

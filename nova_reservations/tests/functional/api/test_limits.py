@@ -40,13 +40,14 @@ def wanted(count=1, **more):
 
 
 @pytest.mark.parametrize('path', ['/leases', '/leases?dry_run=true'])
-def test_what_is_too_much_is_403_with_the_numbers(member, path):
+def test_what_is_too_much_is_400_with_the_numbers(member, path):
     member.lease()
     answer = member('POST', path, wanted(2))
-    assert answer.status_int == 403
+    assert answer.status_int == 400
     assert answer.json == {
-        'error_code': 403,
-        'error_name': 403,
+        'error_code': 400,
+        'error_name': 400,
+        'error_kind': 'over_limit',
         'error_message': 'Over the limit: 3 hosts at 2030-05-17 10:30, 2 '
         'allowed for this project',
     }
@@ -56,7 +57,7 @@ def test_a_change_is_refused_as_well(member):
     lease = member.lease()
     path = f'/leases/{lease["id"]}'
     answer = member('PUT', path, {'end_date': '2030-05-17 12:31'})
-    assert answer.status_int == 403
+    assert answer.status_int == 400
     assert 'a duration of' in answer.json['error_message']
     assert 'allowed for this project' in answer.json['error_message']
 
@@ -120,7 +121,7 @@ def test_offers_of_what_would_be_refused_are_refused(member):
     answer = member(
         'POST', test_offers.PATH, test_offers.wanted(duration='3h')
     )
-    assert answer.status_int == 403
+    assert answer.status_int == 400
 
 
 def test_the_command_shows_them(openstack, member, admin):

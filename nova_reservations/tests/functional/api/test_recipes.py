@@ -30,6 +30,8 @@ READS = {
 }
 LOOKS = READS | {
     'POST /leases/offers',
+    'GET /os-hosts',
+    'GET /os-hosts/{host_id}',
     'GET /os-hosts/calendar',
     'GET /os-hosts/capacity',
     'GET /os-hosts/properties',

@@ -192,7 +192,7 @@ def test_what_is_cordoned_is_for_no_new_lease(admin, member):
             'reservations': [{'resource_type': TYPE, 'seats': 1}],
         },
     )
-    assert refused.status_int == 409
+    assert refused.status_int == 400
     member('DELETE', f'/leases/{moves["id"]}')
     answer = change(admin, resource, cordoned=False).json['resource']
     assert (answer['cordoned'], answer['reservable']) == (False, True)

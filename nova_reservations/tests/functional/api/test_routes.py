@@ -12,13 +12,13 @@ import pytest
 from nova_reservations.tests import profile
 
 
-def test_hosts_are_a_matter_of_operators(admin, member):
+def test_names_of_hosts_are_a_matter_of_operators(admin, member):
     admin('POST', '/os-hosts', {'name': 'h1'})
     for path in (
-        '/os-hosts',
-        '/os-hosts/1',
         '/os-hosts/allocations',
         '/os-hosts/1/allocation',
+        '/os-hosts?name=h1',
+        '/os-hosts/1?detail=True',
     ):
         assert member('GET', path).status_int == 403
 
@@ -284,6 +284,6 @@ def test_nothing_that_a_client_can_send_is_our_fault(member, enrolled, body):
         text=json.dumps(body),
         content_type='application/json',
     )
-    assert answer.status_int in (201, 400, 409)
+    assert answer.status_int in (201, 400)
     if answer.status_int == 201:
         member('DELETE', f'/leases/{answer.json["lease"]["id"]}')

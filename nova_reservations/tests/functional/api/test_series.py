@@ -10,7 +10,7 @@ WEEKLY = {'every': 'P1W', 'count': 3, 'timezone': 'Europe/Rome'}
 HOST = {'resource_type': 'physical:host', 'min': 1, 'max': 1}
 MANY = {
     'resource_properties': json.dumps(
-        ['or', *(['==', '$id', str(number)] for number in range(250))]
+        ['or', *(['==', '$vcpus', str(number)] for number in range(250))]
     )
 }
 
@@ -130,7 +130,6 @@ def test_a_local_time_that_there_is_not_is_refused(member):
         {'timezone': ''},
         {'timezone': 'Europe/Rome\0'},
         {'timezone': 'x' * 65},
-        {'timezone': None},
         {'partial': 'yes'},
         {'until': '2030-12-01 10:00'},
     ],
@@ -173,7 +172,7 @@ def test_there_are_no_offers_for_a_series(member):
 
 def test_all_or_none(member):
     member.lease(start_date='2030-10-20 07:30')
-    said = refusal(member('POST', '/leases', body(hosts=3)), 409)
+    said = refusal(member('POST', '/leases', body(hosts=3)), 400)
     assert said == (
         'Not enough hosts available: 3 hosts match, 1 is taken in this '
         'window, 3 wanted; this is lease 2 of 3 of the series, from '

@@ -13,6 +13,7 @@ import pytest
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
+from nova_reservations.cloud import conductors
 from nova_reservations.cmd import manage
 from nova_reservations.cmd import process
 from nova_reservations.cmd import status
@@ -114,9 +115,12 @@ class Controller:
 
 @pytest.fixture
 def bare_controller(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Controller]:
     """A controller whose database has no tables yet."""
+    monkeypatch.setattr(conductors, 'unreachable', list)
     controller = Controller(tmp_path, capsys)
     yield controller
     controller.close()

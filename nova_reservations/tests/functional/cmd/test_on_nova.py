@@ -47,9 +47,19 @@ class CommandTest(shared.SharedNova):
 
     def test_a_right_installation_is_all_green(self):
         self.flags(send_service_user_token=True, group='service_user')
+        self.stub_out(
+            'nova_reservations.cloud.credentials.context', lambda: None
+        )
         self.assertEqual({}, self.findings())
         self.manage('host', 'add', 'host1')
         self.assertEqual({}, self.findings())
+
+    def test_conductors_that_are_not_guarded_are_found(self):
+        """Nova's fixture has started them without our guard."""
+        self.flags(conductors_guarded=True, group='reservations')
+        said = self.findings()['nova-conductors']
+        self.assertIn('is not guarded, or older', said)
+        self.assertNotIn('does not answer', said)
 
     def test_hosts_come_and_go(self):
         exit_code, said = self.manage('host', 'add', 'host1', 'host2')

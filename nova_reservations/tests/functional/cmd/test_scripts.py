@@ -10,12 +10,15 @@ import pytest
 BIN = pathlib.Path(sys.executable).parent
 
 
-def typed(*words: str) -> subprocess.CompletedProcess[str]:
+def typed(
+    *words: str, timeout: float | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BIN / words[0], *words[1:]],
         capture_output=True,
         text=True,
         check=False,
+        timeout=timeout,
     )
 
 
@@ -60,3 +63,29 @@ def test_a_fresh_controller_is_set_up_and_looked_at(tmp_path):
     )
     assert looked.returncode == 2
     assert looked.stdout.startswith('{"name": "Upgrade Check Results"')
+
+
+def test_a_database_of_novas_that_refuses_connections_costs_no_minutes(
+    tmp_path,
+):
+    conf = tmp_path / 'nova.conf'
+    conf.write_text(
+        '[DEFAULT]\ntransport_url = fake://\n'
+        '[api_database]\nconnection = mysql+pymysql://nova@127.0.0.1:1/x\n'
+        f'[reservations]\nconnection = sqlite:///{tmp_path}/ours.db\n'
+    )
+    assert (
+        typed(
+            'nova-reservations-manage', f'--config-file={conf}', 'db', 'sync'
+        ).returncode
+        == 0
+    )
+    looked = typed(
+        'nova-reservations-status',
+        f'--config-file={conf}',
+        'upgrade',
+        'check',
+        timeout=60,
+    )
+    assert looked.returncode == 2
+    assert looked.stdout.count('Errno 111') == 1

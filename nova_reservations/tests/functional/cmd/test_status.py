@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
+from keystoneauth1 import exceptions as ks_exc
 import pytest
+import sqlalchemy as sa
 
+from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
+from nova_reservations.cloud import conductors
+from nova_reservations.cloud import credentials
+from nova_reservations.cmd import check_results
 from nova_reservations.cmd import status
+from nova_reservations.db import models
 from nova_reservations.engine import lease_requests
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import pools
@@ -35,7 +42,10 @@ def lease_a_host(controller):
     )
 
 
-def test_each_step_of_an_installation_makes_one_check_green(bare_controller):
+def test_each_step_of_an_installation_makes_one_check_green(
+    bare_controller, monkeypatch
+):
+    monkeypatch.setattr(credentials, 'context', lambda: None)
     controller = bare_controller
     conf = controller.conf_file.read_text()
     paste = controller.conf_file.parent / 'api-paste.ini'
@@ -51,7 +61,9 @@ def test_each_step_of_an_installation_makes_one_check_green(bare_controller):
     after_database = {
         'Enrolled hosts',
         'Leases',
+        'Failed leases',
         'Clocks',
+        'Aggregate and region',
         'Mass failure',
         'Before uninstalling',
     }
@@ -138,6 +150,128 @@ def test_a_value_that_is_not_allowed_is_named(controller):
         assert f'option {line.partition(" ")[0]} ' in said
 
 
+@pytest.mark.parametrize(
+    ('error', 'said'),
+    [
+        (
+            exception.CloudRefused(what='[service_user]', reason='no'),
+            'has no credentials: set auth_type',
+        ),
+        (
+            exception.CloudUnavailable(service='Keystone', reason='no'),
+            'No token is got',
+        ),
+        (ks_exc.NoMatchingPlugin('pasword'), 'pasword'),
+    ],
+)
+def test_a_token_of_the_service_user_is_got(
+    controller, monkeypatch, error, said
+):
+    def context():
+        raise error
+
+    monkeypatch.setattr(credentials, 'context', context)
+    file = controller.conf_file
+    file.write_text(
+        file.read_text() + '[service_user]\nsend_service_user_token = true\n'
+    )
+    monkeypatch.setattr(credentials, 'regions', context)
+    results = controller.results()
+    for check in ('Service user token', 'Aggregate and region'):
+        assert results[check][0] == FAILURE
+    assert said in results['Service user token'][1]
+
+
+def test_conductors_that_are_not_guarded_or_silent_are_named(
+    controller, monkeypatch
+):
+    found = {
+        'one': conductors.Said.GUARDED,
+        'two': conductors.Said.NOT_GUARDED,
+        'three': conductors.Said.NOTHING,
+    }
+    monkeypatch.setattr(
+        conductors,
+        'everywhere',
+        lambda: [conductors.Conductor(host, 'cell1', None) for host in found],
+    )
+    monkeypatch.setattr(
+        conductors,
+        'ask',
+        lambda asked: [(each, found[each.host]) for each in asked],
+    )
+    assert controller.results()['nova-conductors'] == (SUCCESS, None)
+    file = controller.conf_file
+    file.write_text(file.read_text() + 'conductors_guarded = true\n')
+    code, said = controller.results()['nova-conductors']
+    assert code == FAILURE
+    not_guarded, silent = said.splitlines()
+    assert 'on two (cell cell1) is not guarded' in not_guarded
+    assert 'on three (cell cell1) does not answer' in silent
+
+
+def test_an_aggregate_and_a_region_that_are_not_there_are_named(
+    controller, monkeypatch
+):
+    monkeypatch.setattr(credentials, 'regions', lambda: {'north', 'south'})
+    file = controller.conf_file
+    file.write_text(
+        file.read_text()
+        + 'best_effort_aggregate = lent\nregion_name = sotuh\n'
+    )
+    code, said = controller.results()['Aggregate and region']
+    assert code == WARNING
+    aggregate, region = said.splitlines()
+    assert 'has no aggregate lent' in aggregate
+    assert 'region_name is sotuh' in region
+    assert region.endswith('only: north, south')
+
+
+def test_failed_leases_that_keep_hosts_are_named(controller):
+    assert controller.manage('host', 'add', 'h1').exit_code == 0
+    lease_a_host(controller)
+    database = controller.services().database
+    with database.writer() as session:
+        session.execute(
+            sa.update(models.Lease).values(
+                status='ERROR', in_nova=True, status_reason='a server is left'
+            )
+        )
+    code, said = controller.results()['Failed leases']
+    assert code == WARNING
+    assert said.splitlines()[1].endswith(
+        'of project project: a server is left'
+    )
+    with database.writer() as session:
+        session.execute(sa.update(models.Lease).values(in_nova=False))
+    assert controller.results()['Failed leases'] == (SUCCESS, None)
+
+
+def test_an_invalid_option_is_a_line_whichever_check_reads_it(controller):
+    """It was a traceback of oslo.upgradecheck."""
+    file = controller.conf_file
+    conf = file.read_text()
+    for group, line in (
+        ('service_user', 'send_service_user_token = perhaps'),
+        ('reservations', 'cleaning_time = soon'),
+    ):
+        file.write_text(f'{conf}[{group}]\n{line}\n')
+        opts = controller._opts()
+        opts(['--config-file', str(file)])
+        checks = status.Checks(opts)
+        results = [check(checks) for _, check in checks._upgrade_checks]
+        name = line.partition(' ')[0]
+        found = [
+            result.details
+            for result in results
+            if name in (result.details or '')
+        ]
+        assert found
+        assert all(
+            f'option {name} ' in text and '\n' not in text for text in found
+        )
+
+
 def test_hosts_that_lost_their_marks_are_named_and_repaired(controller):
     controller.manage('host', 'add', 'h1', 'h2', 'h3')
     assert controller.results()['Enrolled hosts'] == (SUCCESS, None)
@@ -177,9 +311,9 @@ def test_a_host_that_is_enrolled_half_way_is_named(controller):
 
 def test_many_findings_are_counted(controller):
     code, said = status.Code.FAILURE, [f'finding {n}' for n in range(99)]
-    lines = status._result(code, said).details.splitlines()
-    assert len(lines) == status.MANY + 1
-    assert lines[-1] == f'And {99 - status.MANY} more'
+    lines = check_results.of(code, said).details.splitlines()
+    assert len(lines) == check_results.MANY + 1
+    assert lines[-1] == f'And {99 - check_results.MANY} more'
 
 
 def test_it_tells_what_to_drain_before_uninstalling(controller):

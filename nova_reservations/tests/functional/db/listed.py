@@ -119,6 +119,9 @@ OFTEN = {
         lambda session: leases.of_series(session, lease_id(7)),
         frozenset({'ix_nr_leases_series'}),
     ),
+    'whether a worker has still to act on an active lease': Often(
+        lambda session: leases.is_being_updated(session, lease_id(7)),
+    ),
     'leases that were changed': Often(
         list_leases(changed_since=booking.at(LEASES / 3600 - 0.01)),
         OF_A_LEASE | {'ix_nr_leases_updated', 'ix_nr_leases_listed'},

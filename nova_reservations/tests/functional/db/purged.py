@@ -50,6 +50,10 @@ OFTEN = {
         lambda session: purge.remove_deleted(session, booking.at(-1), 20),
         frozenset({'ix_nr_deleted_leases_deleted'}),
     ),
+    'promises that are to be forgotten': listed.Often(
+        lambda session: purge.remove_promises(session, booking.at(-1), 20),
+        frozenset({'ix_nr_deleted_reservations_deleted'}),
+    ),
     'the record that is to be forgotten': listed.Often(
         lambda session: purge.remove_records(session, booking.at(-1), 20),
         frozenset({'ix_nr_usage_ended', 'ix_nr_server_usage_ended'}),

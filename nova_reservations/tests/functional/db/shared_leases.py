@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from nova_reservations.db import access
 from nova_reservations.db import project_access
 from nova_reservations.db import slot_servers
 from nova_reservations.tests import booking
@@ -12,6 +13,16 @@ from nova_reservations.tests.functional.db import listed
 PROJECTS = 100
 
 OFTEN = {
+    'whether the start of a reservation is due': listed.Often(
+        lambda session: access.is_due(
+            session, listed.lease_id(7), booking.at(9)
+        ),
+    ),
+    'whether a reservation has still to start as it was asked for': (
+        listed.Often(
+            lambda session: access.is_coming(session, listed.lease_id(7), {}),
+        )
+    ),
     'the leases that are shared with a project': listed.Often(
         listed.list_leases(shared_with='project-7', over_after=booking.at(3)),
         frozenset({'ix_nr_project_access_project'}),

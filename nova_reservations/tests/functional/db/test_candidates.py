@@ -199,11 +199,11 @@ def test_a_shortage_counts_what_matches_and_is_taken(session):
     asked = booking.wanted(4, asked='[">", "$vcpus", "8"]')
     window = (1, 6)
     assert shortage(session, asked, window) == candidates.Shortage(
-        matching=5, taken=2
+        matching=5, taken=2, down=0
     )
     assert shortage(session, asked, window, ignore=[mine]).taken == 1
     assert shortage(session, booking.wanted(7), window) == candidates.Shortage(
-        matching=6, taken=3
+        matching=6, taken=3, down=0
     )
 
 

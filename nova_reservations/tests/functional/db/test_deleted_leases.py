@@ -1,22 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 
+import pytest
 import sqlalchemy as sa
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import lease_removal
 from nova_reservations.db import leases
 from nova_reservations.db import purge
 from nova_reservations.engine import lease_lists
+from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+
+
+def begun(session, name=''):
+    """Return the lease as it is after its start."""
+    [lease] = leases.meeting(session, leases.LEASE.c.name == name)
+    start = objects.Event(
+        '',
+        lease.id,
+        states.EventType.START,
+        lease.start_date,
+        states.Event.DONE,
+        booking.NOW,
+        None,
+    )
+    return dataclasses.replace(lease, events=(start,))
 
 
 def test_a_lease_is_kept_as_it_was(any_database):
     with any_database.writer() as session:
         reservation_id = booking.reservation(session, 0, 9)
-        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        lease = begun(session)
         deleted_leases.keep(session, lease, booking.at(3))
     with any_database.reader() as session:
         kept = deleted_leases.get(session, lease.id)
@@ -29,7 +47,7 @@ def test_a_lease_is_kept_as_it_was(any_database):
 def test_the_reservations_that_they_had_are_known(any_database):
     with any_database.writer() as session:
         reservation_id = booking.reservation(session, 0, 9)
-        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        lease = begun(session)
         deleted_leases.keep(session, lease, booking.at(3))
     with any_database.reader() as session:
         asked = [reservation_id, lease.id, 'unknown']
@@ -43,11 +61,49 @@ def test_the_reservations_that_they_had_are_known(any_database):
 def test_one_that_had_none_is_kept(any_database):
     with any_database.writer() as session:
         booking.reservation(session, 0, 9)
-        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        lease = begun(session)
         bare = dataclasses.replace(lease, reservations=())
         deleted_leases.keep(session, bare, booking.at(3))
     with any_database.reader() as session:
         assert deleted_leases.get(session, lease.id).reservations == ()
+
+
+def test_of_a_lease_that_had_not_begun_only_ids_are_kept_and_for_a_day(
+    any_database,
+):
+    with any_database.writer() as session:
+        reservation_id = booking.reservation(session, 0, 9)
+        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        lease = dataclasses.replace(lease, status=states.Lease.DELETING)
+        deleted_leases.keep(session, lease, booking.at(3))
+        assert deleted_leases.had(session, [reservation_id])
+        assert purge.remove_promises(session, booking.at(3), 9) == 0
+        assert purge.remove_promises(session, booking.at(4), 9) == 1
+        assert not deleted_leases.had(session, [reservation_id])
+        with pytest.raises(exception.NotFound):
+            deleted_leases.get(session, lease.id)
+
+
+@pytest.mark.parametrize(
+    ('status', 'is_known'),
+    [
+        ('IN_PROGRESS', False),
+        ('PENDING', False),
+        ('TIMEDOUT', False),
+        # Its start failed, or its servers were gone before it.
+        ('ERROR', True),
+        ('TERMINATED', True),
+    ],
+)
+def test_ids_are_known_only_if_something_may_have_been_made(
+    database, status, is_known
+):
+    with database.writer() as session:
+        reservation_id = booking.reservation(session, 0, 9)
+        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        lease = dataclasses.replace(lease, status=states.Lease(status))
+        deleted_leases.keep(session, lease, booking.at(3))
+        assert bool(deleted_leases.had(session, [reservation_id])) is is_known
 
 
 def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
@@ -64,7 +120,7 @@ def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
                     )
                     leases.change(session, lease, booking.NOW, name=name)
                     if number % 2:
-                        lease = leases.get(session, lease.id)
+                        lease = begun(session, name)
                         deleted_leases.keep(session, lease, booking.NOW)
                         lease_removal.remove(session, [lease.id])
             lists = lease_lists.LeaseLists(database, {})

@@ -26,7 +26,7 @@ def test_queries_find_exactly_what_no_reason_forbids(any_database):
                 sa.insert(RESOURCE).values(
                     id=number,
                     resource_type='host',
-                    name='',
+                    name=str(number),
                     uuid=str(number),
                     generation=0,
                     spread=0,

@@ -47,6 +47,43 @@ def test_a_node_is_enrolled_once(any_database):
             booking.enrol(session, 'one')
 
 
+def test_two_hosts_never_have_one_name(any_database):
+    with any_database.writer() as session:
+        booking.enrol(session, 'one')
+        booking.enrol(session, 'two')
+        [two] = hosts.find(session, objects.HostQuery(name='two'))
+    other = dataclasses.replace(
+        fake_cloud.facts('one'), uuid='6f0c1a52-8f0e-4f0e-9a63-5d4b7c1e2f30'
+    )
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            hosts.insert(session, other, {}, NOW)
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            hosts.set_facts(
+                session,
+                two.id,
+                dataclasses.replace(two.facts, service_host='one'),
+                NOW,
+            )
+
+
+def test_another_machine_takes_the_place_of_a_host_once(session):
+    facts = fake_cloud.facts('one')
+    host_id = hosts.insert(session, facts, {'gpu': '4'}, NOW)
+    hosts.set_reservable(session, host_id, True, NOW)
+    host = hosts.get(session, host_id)
+    other = dataclasses.replace(
+        facts, uuid='6f0c1a52-8f0e-4f0e-9a63-5d4b7c1e2f30', vcpus=7
+    )
+    assert hosts.replace(session, host.resource, other, NOW)
+    after = hosts.get(session, host_id)
+    assert (after.facts, after.properties) == (other, {'gpu': '4'})
+    assert not after.reservable
+    assert hosts.lost(session) == [host_id]
+    assert not hosts.replace(session, host.resource, other, NOW)
+
+
 def test_a_list_has_what_its_filters_say(session):
     for name, zone in (('a', 'x'), ('b', 'y'), ('c', 'y')):
         booking.enrol(session, name, availability_zone=zone)
@@ -98,7 +135,7 @@ def test_a_new_generation_of_the_provider_disturbs_none(session):
     allocations.advance(session, {host_id: 0})
     uuid = fake_cloud.facts('one').uuid
     assert hosts.marks(session) == {
-        uuid: hosts.Mark(host_id, 7, 'nova', 'a cell', 'tree')
+        uuid: hosts.Mark(host_id, 7, 'nova', 'a cell', 'tree', '')
     }
 
 

@@ -29,6 +29,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db import promises
 from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
@@ -46,6 +47,7 @@ from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import purged
 from nova_reservations.tests.functional.db import shared_leases
+from nova_reservations.tests.functional.db import told
 
 HOSTS = 1000
 PROJECTS = 100
@@ -86,6 +88,19 @@ def find_shares(**amounts: int) -> Callable[[orm.Session], object]:
     return look
 
 
+def find_clearable(session: orm.Session) -> None:
+    """Look for hosts that a lease could have if all left that may."""
+    wanted = search.Wanted(
+        listed.lease_id(1), booking.wanted(2), booking.window(102, 103)
+    )
+    kinds = [promises.Movable('', '', objects.HOST, '{}')]
+    for stays in (
+        lambda held: promises.stays(held, TERMS),
+        lambda held: promises.stays_unless(held, TERMS, kinds),
+    ):
+        candidates.clearable(session, wanted, TERMS, stays, 2)
+
+
 DURING = allocations.During(booking.at(50), booking.at(60), booking.NOW)
 
 OF_CANDIDATES = frozenset(
@@ -103,6 +118,7 @@ OFTEN = {
     **listed.OFTEN,
     **purged.OFTEN,
     **shared_leases.OFTEN,
+    **told.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
@@ -143,21 +159,21 @@ OFTEN = {
     ),
     'who may use a reservation': listed.Often(
         lambda session: access.find(session, listed.lease_id(7)),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'whose a reservation is, for each run of a scheduler': listed.Often(
         lambda session: access.owners(
             session, [listed.lease_id(7), listed.lease_id(8)]
         ),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'the hosts of a reservation': listed.Often(
         lambda session: allocations.holdings(session, [listed.lease_id(7)]),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'the whole hosts of a reservation, by name': listed.Often(
         lambda session: hosts.whole(session, listed.lease_id(7)),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'a page of the calendar of a project': listed.Often(
         lambda session: calendar.taken(
@@ -192,7 +208,7 @@ OFTEN = {
     ),
     'what a reservation had at first': listed.Often(
         lambda session: healing.former(session, listed.lease_id(7)),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'candidates': listed.Often(find_candidates(None), OF_CANDIDATES),
     'candidates that meet requirements': listed.Often(
@@ -202,6 +218,9 @@ OFTEN = {
             '[">=", "$inventory:VCPU", "8"]]'
         ),
         OF_CANDIDATES,
+    ),
+    'hosts that promises could leave': listed.Often(
+        find_clearable, frozenset({'ix_nr_resources_spread'})
     ),
     'room for shares': listed.Often(
         find_shares(MEMORY_MB=512),
@@ -218,7 +237,8 @@ OFTEN = {
             session, [leases.get(session, listed.lease_id(7))]
         ),
         # SQLite does not use ix_nr_allocations_resource, see below.
-        listed.OF_A_LEASE | {'uq_nr_allocations_reservation_id_resource_id'},
+        listed.OF_A_LEASE
+        | {'uq_nr_allocations_reservation_id_resource_id_start_date'},
     ),
     'servers that may be gone': listed.Often(
         # The database may use the index of these servers, or the primary key.
@@ -252,7 +272,7 @@ OFTEN = {
     ),
     'the slots of a reservation': listed.Often(
         lambda session: allocations.slots(session, [listed.lease_id(7)]),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
 }
 
@@ -270,12 +290,13 @@ def fill(session: orm.Session) -> None:
         (models.Host, _hosts()),
         (models.HostTrait, _traits()),
         (models.Inventory, inventoried.rows(ENROLLED)),
-        (models.NestedInventory, inventoried.nested_rows(ENROLLED)),
+        *inventoried.more(ENROLLED),
         (models.ResourceProperty, _properties_of_hosts()),
         (models.Lease, _leases()),
         (models.Reservation, _reservations()),
         (models.LeasedServer, _leased_servers()),
         (models.ProjectAccess, shared_leases.rows()),
+        (models.Message, told.rows()),
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),

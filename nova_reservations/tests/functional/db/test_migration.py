@@ -284,6 +284,66 @@ def test_a_value_that_the_code_does_not_know_is_refused(empty, table, column):
             )
 
 
+def _host(number, name):
+    return {
+        'id': number,
+        'resource_type': 'physical:host',
+        'name': name,
+        'uuid': f'uuid {number}',
+        'reservable': True,
+        'generation': 0,
+        'spread': 1,
+        'created_at': NOON,
+    }
+
+
+def test_resources_of_one_name_are_told_before_the_schema_changes(empty):
+    migration.sync(empty, '0050')
+    with empty.engine().begin() as connection:
+        old = sa.MetaData()
+        old.reflect(connection, only=['nr_resources'])
+        connection.execute(
+            sa.insert(old.tables['nr_resources']),
+            [_host(1, 'one'), _host(2, 'two'), _host(3, 'one')],
+        )
+    with pytest.raises(
+        exception.InvalidState, match=r'host one .*first is 1, the last 3\)\.'
+    ):
+        migration.sync(empty)
+    assert migration.version(empty) == '0050'
+    with empty.engine().begin() as connection:
+        connection.execute(sa.text('DELETE FROM nr_resources WHERE id = 3'))
+    migration.sync(empty)
+    assert migration.version(empty) == migration.head()
+
+
+def test_who_does_not_know_facts_can_delete_a_host_that_has_some(any_database):
+    tables = models.Base.metadata.tables
+    host = dict.fromkeys(
+        (
+            column.name
+            for column in tables['nr_hosts'].c
+            if not column.nullable and column.server_default is None
+        ),
+        1,
+    )
+    with any_database.engine().begin() as connection:
+        for table, row in (
+            ('nr_resources', _host(1, 'one')),
+            ('nr_hosts', {**host, 'resource_id': 1}),
+            (
+                'nr_facts',
+                {'id': 1, 'name': 'cpu_info', 'digest': '', 'value': ''},
+            ),
+            ('nr_host_facts', {'resource_id': 1, 'fact_id': 1}),
+        ):
+            connection.execute(sa.insert(tables[table]), [row])
+    with any_database.engine().begin() as connection:
+        for table in ('nr_hosts', 'nr_resources'):
+            connection.execute(sa.delete(tables[table]))
+        assert not connection.execute(sa.select(tables['nr_host_facts'])).all()
+
+
 def test_after_an_upgrade_rows_that_refer_to_none_are_still_refused(empty):
     migration.sync(empty)
     with pytest.raises(db_exc.DBReferenceError):

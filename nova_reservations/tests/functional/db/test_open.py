@@ -137,4 +137,4 @@ def test_who_came_without_asking_is_known_until_it_is_forgotten(region):
         assert slot_servers.choice(session, 'asked') is None
         slot_servers.unrecord(session, ['came'])
         assert slot_servers.choice(session, 'came') is None
-        assert slot_servers.of(session, [key]) == {key: {'asked'}}
+        assert slot_servers.of(session, [key])[key].servers == {'asked'}

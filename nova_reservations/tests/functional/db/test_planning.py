@@ -145,7 +145,9 @@ def test_a_plan_is_what_brute_force_allows(
         host_id for host_id, host in hosts.items() if host.vcpus >= vcpus
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
-    assert shortage == candidates.Shortage(len(matching), len(matching - free))
+    assert shortage == candidates.Shortage(
+        len(matching), len(matching - free), 0
+    )
     planned = plan.assign([offers.Ask(wanted, found)], seed='lease')
     if len(free) < minimum:
         assert planned == offers.Shortage(mine)

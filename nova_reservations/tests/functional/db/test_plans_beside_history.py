@@ -19,7 +19,9 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
+from nova_reservations.db import leaving
 from nova_reservations.db import models
+from nova_reservations.db import promises
 from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
@@ -59,10 +61,20 @@ def find_not_taken(session: orm.Session) -> None:
     candidates.not_taken(session, objects.HOST, None, WINDOW, NOW)
 
 
+def find_clearable(session: orm.Session) -> None:
+    wanted = search.Wanted('one', booking.wanted(2), WINDOW)
+    for stays in (
+        lambda held: promises.stays(held, TERMS),
+        lambda held: promises.stays_unless(held, TERMS, []),
+    ):
+        candidates.clearable(session, wanted, TERMS, stays, HOSTS)
+
+
 BY_HOST: dict[str, Callable[[orm.Session], None]] = {
     'candidates': find_candidates,
     'shares': find_shares,
     'whatever is not taken': find_not_taken,
+    'what promises could leave': find_clearable,
 }
 
 
@@ -123,6 +135,36 @@ def test_a_host_is_looked_at_by_what_it_holds(filled, query):
         if row.select_type == 'DEPENDENT SUBQUERY'
         and row.table.startswith('nr_allocations')
     } == {'ix_nr_allocations_resource'}, plan
+
+
+def test_what_some_hosts_are_promised_for_is_looked_up_host_by_host(filled):
+    plan = plans.of(
+        filled,
+        lambda session: promises.in_window(session, [1, 2], WINDOW, TERMS),
+    )
+    [row] = plan
+    assert row.key == 'ix_nr_allocations_resource', plan
+
+
+def test_who_has_a_host_still_is_looked_up_by_the_host(filled):
+    plan = plans.of(filled, lambda session: leaving.is_left_by_all(session, 1))
+    assert {row.table: row.key for row in plan} == {
+        'nr_allocations': 'ix_nr_allocations_resource',
+        'nr_reservations': 'PRIMARY',
+        'nr_leases': 'PRIMARY',
+    }, plan
+
+
+def test_whose_promises_may_move_is_looked_up_by_their_ids(filled):
+    with filled.reader() as session:
+        ids = session.scalars(sa.select(models.Reservation.id).limit(2)).all()
+    plan = plans.of(
+        filled, lambda session: promises.movable(session, ids, NOW)
+    )
+    assert {row.table: row.key for row in plan} == {
+        'nr_reservations': 'PRIMARY',
+        'nr_leases': 'PRIMARY',
+    }, plan
 
 
 def page(session: orm.Session, limit: int = 50) -> list[objects.Lease]:

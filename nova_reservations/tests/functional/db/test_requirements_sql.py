@@ -118,7 +118,11 @@ given_hosts = st.lists(
     ),
     min_size=1,
     max_size=4,
-    unique_by=lambda host: host[0].uuid,
+    unique_by=(
+        lambda host: host[0].uuid,
+        # MariaDB takes texts that differ by spaces at their end for one.
+        lambda host: host[0].service_host.rstrip(' '),
+    ),
 )
 
 
@@ -133,7 +137,9 @@ def agrees_with_the_oracle(
     query = sa.select(models.Resource.id).where(
         models.Resource.resource_type == objects.HOST
     )
-    found = session.scalars(sql.meeting(query, objects.HOST, expression))
+    found = session.scalars(
+        sql.meeting(session, query, objects.HOST, expression)
+    )
     wanted = {
         host.id for host in enrolled if brute_force.matches(expression, host)
     }

@@ -2,8 +2,10 @@
 import itertools
 
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import objects
+from nova_reservations.db import models
 from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
@@ -60,6 +62,21 @@ def test_a_host_that_is_too_small_is_no_room(session):
     assert find(session, big) == []
     assert shares.matching(session, big) == 0
     assert shares.matching(session, ONE) == 1
+
+
+def test_hosts_that_are_down_are_counted_where_they_would_do(session):
+    booking.enrol(session, 'up')
+    for name in ('lost', 'small'):
+        host = booking.enrol(session, name)
+        session.execute(
+            sa.update(models.Resource)
+            .where(models.Resource.id == host)
+            .values(down_since=NOW)
+        )
+    assert shares.matching(session, ONE) == 1
+    assert shares.down(session, ONE) == 2
+    big = demand.Share(objects.HOST, 1, {'VCPU': 17})
+    assert shares.down(session, big) == 0
 
 
 def test_what_is_kept_is_looked_at_in_any_case(session):

@@ -38,7 +38,6 @@ from nova_reservations.db import idempotency
 from nova_reservations.db import lease_exists
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
-from nova_reservations.db import leaving
 from nova_reservations.db import models
 from nova_reservations.db import project_access
 from nova_reservations.db import project_limits
@@ -52,12 +51,15 @@ from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
 from nova_reservations.db import unused
 from nova_reservations.db import usage
+from nova_reservations.db import windows
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import given
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import parts
 from nova_reservations.tests.functional.db import test_indexes
+from nova_reservations.tests.functional.db import told
 from nova_reservations.tests.functional.db import used
 
 lease_id = listed.lease_id
@@ -65,8 +67,7 @@ lease_id = listed.lease_id
 # One process does the writes, for both tests.
 pytestmark = pytest.mark.xdist_group('writes')
 
-MANY = range(1000, 1300)
-"""More leases than fit on a page."""
+MANY = given.MANY
 
 HOSTS = range(1, 301)
 
@@ -92,59 +93,9 @@ def drainable(session: orm.Session) -> drainable_hosts.DrainableHost:
     return drainable_hosts.find(session)[0]
 
 
-def held_by(session: orm.Session, number: int) -> list[int]:
-    allocation = models.table(models.Allocation)
-    return list(
-        session.scalars(
-            sa.select(allocation.c.resource_id).where(
-                allocation.c.reservation_id == lease_id(number)
-            )
-        )
-    )
-
-
-def take_back(session: orm.Session) -> None:
-    """Free the resources that were replaced in reservations."""
-    replaced = [lease_id(number) for number in MANY[:10]]
-    for number in MANY[:10]:
-        healing.replace(
-            session, lease_id(number), held_by(session, number), NOW
-        )
-    healing.vacate(session, replaced, NOW)
-
-
-def give_back_early(session: orm.Session) -> None:
-    held = held_by(session, 7)
-    leaving.mark(session, lease_id(7), held, NOW)
-    leaving.set_awaited(session, lease_id(7), held, ['server'])
-    leaving.keep(session, lease_id(7), held)
-    leaving.release(session, lease_id(7), held, NOW)
-
-
-def vacate_at_the_end(session: orm.Session) -> None:
-    for number in MANY[10:12]:
-        held = held_by(session, number)
-        if number % 2:
-            healing.replace(session, lease_id(number), held, NOW)
-        leaving.vacate(session, lease_id(number), held, NOW)
-
-
-def give_slots_back(session: orm.Session) -> None:
-    for left in 1, 0:
-        slots = dict.fromkeys(held_by(session, 6), left)
-        leaving.lower(session, lease_id(6), slots, {'VCPU': 1}, NOW)
-
-
-def give_other_shares(session: orm.Session) -> None:
-    slots = dict.fromkeys(held_by(session, 6), 2)
-    healing.give(
-        session, lease_id(6), slots, {'VCPU': 1}, booking.window(1, 2), NOW
-    )
-
-
 def delete_host(session: orm.Session) -> None:
     theirs = range(249, listed.LEASES, test_indexes.HOSTS // 2)
-    allocations.release(session, [lease_id(number) for number in theirs])
+    windows.release(session, [lease_id(number) for number in theirs], NOW)
     hosts.delete(session, 500)
 
 
@@ -158,6 +109,8 @@ def untold(session: orm.Session) -> list[capacity.Freed]:
 CLOSING = closings.Closing(1, 'attempt')
 
 CONDITION = objects.Condition(down_since=NOW)
+HOST_7 = objects.Resource(7, objects.HOST, '7', '7')
+OTHER = fake_cloud.facts('other')
 
 
 OVER = [lease_id(number) for number in range(3000, 3010)]
@@ -170,16 +123,16 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: unused.mark(session, lease_id(7), NOW),
     lambda session: allocations.advance(session, {1: 0, 2: 0}),
     lambda session: allocations.delete(
-        session, lease_id(7), held_by(session, 7)
+        session, lease_id(7), given.held_by(session, 7)
     ),
-    lambda session: allocations.move(
-        session, lease_id(7), booking.window(1, 2)
+    lambda session: windows.move(
+        session, lease_id(7), booking.window(1, 2), NOW
     ),
-    lambda session: allocations.release(
-        session, [lease_id(number) for number in MANY]
+    lambda session: windows.release(
+        session, [lease_id(number) for number in MANY], NOW
     ),
     lambda session: promises.move(
-        session, lease_id(7), min(held_by(session, 7)), 450
+        session, lease_id(7), min(given.held_by(session, 7)), 450
     ),
     lambda session: audit.wake(session, lease_id(7), NOW),
     lambda session: audit.regather(session, lease_id(7), NOW),
@@ -213,19 +166,22 @@ WRITES: list[Callable[[orm.Session], object]] = [
         None,
         booking.window(1, 2),
         NOW,
+        told=True,
     ),
-    give_other_shares,
+    given.give_other_shares,
+    given.give_again,
     lambda session: healing.acknowledge(session, lease_id(7), NOW),
-    lambda session: healing.set_flags(session, lease_id(7), True, True, NOW),
-    take_back,
-    give_back_early,
-    vacate_at_the_end,
-    give_slots_back,
+    lambda session: healing.set_flags(
+        session, lease_id(7), healing.Flags(True, True), NOW
+    ),
+    given.take_back,
+    given.give_back_early,
+    given.vacate_at_the_end,
+    given.give_slots_back,
     lambda session: tenancy.set_cordoned(session, 7, NOW, NOW),
     lambda session: hosts.set_reservable(session, 7, False, NOW),
-    lambda session: hosts.set_facts(
-        session, 7, fake_cloud.facts('other'), NOW
-    ),
+    lambda session: hosts.set_facts(session, 7, OTHER, NOW),
+    lambda session: hosts.replace(session, HOST_7, OTHER, NOW),
     lambda session: hosts.set_provider_generations(
         session, dict.fromkeys(HOSTS, (8, 'tree'))
     ),
@@ -302,6 +258,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: lease_exists.advance(session, TOLD, TOLD),
     lambda session: purge.remove(session, OVER),
     lambda session: purge.remove_deleted(session, booking.at(40), 70),
+    lambda session: purge.remove_promises(session, booking.at(40), 70),
     lambda session: purge.remove_records(session, booking.at(60), 70),
     lambda session: project_limits.raise_generation(session, 'project-7'),
     lambda session: tenancy.set_emptied(session, 7, NOW, NOW),
@@ -316,6 +273,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     *used.WRITES,
     lambda session: used.settle(session, MANY, states.Lease.ACTIVE),
     *parts.WRITES,
+    *told.WRITES,
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent

@@ -52,7 +52,7 @@ OFTEN = {
     ),
     'where servers of reservations may be': listed.Often(
         lambda session: server_usage.places(session, IDS),
-        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id_start_date'}),
     ),
     'whether a server is recorded': listed.Often(
         lambda session: admit(session, 9),
@@ -110,7 +110,7 @@ OFTEN = {
         frozenset(
             {
                 'ix_nr_usage_reservation',
-                'uq_nr_allocations_reservation_id_resource_id',
+                'uq_nr_allocations_reservation_id_resource_id_start_date',
             }
         ),
     ),
@@ -183,7 +183,14 @@ def tables() -> Iterator[tuple[type[models.Base], Iterator[dict[str, Any]]]]:
     yield models.DeletedLease, deleted()
     yield (
         models.DeletedReservation,
-        ({'id': row['id'], 'lease_id': row['id']} for row in deleted()),
+        (
+            {
+                'id': row['id'],
+                'lease_id': row['id'],
+                'deleted_at': row['deleted_at'],
+            }
+            for row in deleted()
+        ),
     )
 
 

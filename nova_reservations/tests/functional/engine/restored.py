@@ -7,8 +7,6 @@ import pathlib
 
 import sqlalchemy as sa
 
-from nova_reservations.engine import audit
-
 _LEFT = (
     'aggregate_hosts',
     'signed',
@@ -53,7 +51,7 @@ def left(region):
 
 
 def findings(region):
-    return audit.Audit(region.database, region.cloud).findings(region.now)
+    return region.services.audit.findings(region.now)
 
 
 def problems(region):

@@ -24,6 +24,7 @@ from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import recorded
+from nova_reservations.tests.functional.engine import shown
 from nova_reservations.tests.functional.engine import test_instances
 
 pytestmark = pytest.mark.fuzz
@@ -75,6 +76,7 @@ class Machine(stateful.RuleBasedStateMachine):
             'heal_evacuate', True, group='reservations'
         )
         self.record = recorded.Oracle(self.region)
+        self.shown = shown.Oracle(self.region, whole=False)
         self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
@@ -120,13 +122,19 @@ class Machine(stateful.RuleBasedStateMachine):
         amount=st.integers(1, 6),
         vcpus=st.sampled_from([8, 16, 32]),
         affinity=st.sampled_from([None, None, True, False]),
+        killed_at=st.sampled_from([0, 0, 0, 0, 2, 3, 4, 5]),
     )
-    def create(self, start, length, amount, vcpus, affinity):
-        return self._lease(
-            test_instances.slots(amount, vcpus, affinity=affinity),
-            start,
-            length,
-        )
+    def create(self, start, length, amount, vcpus, affinity, killed_at):
+        """:param killed_at: the step before which nova-api is killed, after
+        the first, which is the booking; 0: none
+        """
+        item = test_instances.slots(amount, vcpus, affinity=affinity)
+        with (
+            Steps(self.region, killed_at, test_instances.kill),
+            contextlib.suppress(Killed),
+        ):
+            self._lease(item, start, length)
+        return len(self.made) - 1
 
     @stateful.rule(target=leases, start=TIMES, length=TIMES)
     def create_whole(self, start, length):
@@ -187,12 +195,9 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(number=st.integers(1, 16))
     def crash(self, number):
-        def kill(step):
-            raise Killed
-
         self.crashes += 1
         victim = self.region.worker(f'victim {self.crashes}', threads=1)
-        with Steps(self.region, number, kill):
+        with Steps(self.region, number, test_instances.kill):
             with contextlib.suppress(Killed):
                 victim.tick(self.region.now)
             victim.drain()
@@ -294,6 +299,10 @@ class Machine(stateful.RuleBasedStateMachine):
             if one.start <= instant
             and (instant < one.end or one.end <= self.region.now)
         )
+
+    @stateful.invariant()
+    def what_is_shown_of_the_past_does_not_change(self):
+        self.shown.look()
 
     @stateful.invariant()
     def the_record_says_what_is_held(self):

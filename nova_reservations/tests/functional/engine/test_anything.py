@@ -20,6 +20,7 @@ from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import recorded
+from nova_reservations.tests.functional.engine import shown
 
 pytestmark = pytest.mark.fuzz
 
@@ -47,6 +48,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.factory = regions.Factory(pathlib.Path(self.directory.name))
         self.region = self.factory(*HOSTS)
         self.record = recorded.Oracle(self.region)
+        self.shown = shown.Oracle(self.region)
         self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
@@ -209,6 +211,10 @@ class Machine(stateful.RuleBasedStateMachine):
             if lease.status == 'CREATING':
                 assert not self.region.hosts_of(lease)
                 assert not lease.in_nova
+
+    @stateful.invariant()
+    def what_is_shown_of_the_past_does_not_change(self):
+        self.shown.look()
 
     @stateful.invariant()
     def the_record_says_what_is_held(self):

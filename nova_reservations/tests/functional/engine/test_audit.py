@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from nova_reservations.db import allocations
 from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.engine import audit
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import stories
@@ -15,7 +14,7 @@ from nova_reservations.tests.functional.engine import stories
 
 @pytest.fixture
 def auditor(region):
-    return audit.Audit(region.database, region.cloud)
+    return region.services.audit
 
 
 def problems(auditor, now):

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts as rows
 from nova_reservations.db import pages
-from nova_reservations.engine import hosts
 from nova_reservations.engine import usage_gaps
 from nova_reservations.engine.purge import TASK
 from nova_reservations.objects import states
@@ -131,12 +130,12 @@ def test_what_changed_and_does_not_matter_is_read_and_written_in_bulk(fleets):
                 facts, provider_generation=facts.provider_generation + 1
             )
     few, many = map(run_all, fleets)
-    for task in (hosts.REFRESH, drainable_hosts.TASK):
+    for task in (rows.REFRESH, drainable_hosts.TASK):
         assert many[task][1] == few[task][1]
         # A page of writes has a statement of its own.
         assert many[task][0] - few[task][0] <= MANY // pages.SIZE
     again = run_all(fleets[1])
-    for task in (hosts.REFRESH, drainable_hosts.TASK):
+    for task in (rows.REFRESH, drainable_hosts.TASK):
         assert again[task][0] < few[task][0]
 
 

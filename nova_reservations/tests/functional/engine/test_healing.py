@@ -12,11 +12,14 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
+from nova_reservations.db import capacity
+from nova_reservations.db import healing
 from nova_reservations.db import models
 from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import booking
+from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine.failures import CHANGED
 from nova_reservations.tests.functional.engine.failures import check
 from nova_reservations.tests.functional.engine.failures import fail
@@ -213,6 +216,45 @@ def test_a_lease_that_lacks_a_host_gets_the_first_that_comes_free(region):
     assert flags(region, lease) == CHANGED
     assert region.aggregate_of(lease) == {'one', 'two'} - {host}
     assert region.told(lease)[-2:] == ['degraded', 'healed']
+
+
+def test_a_lease_that_has_a_replacement_wants_nothing_that_comes_free(
+    region,
+):
+    def due(session):
+        return session.scalar(
+            sa.select(models.Task.due_at).where(
+                models.Task.name == healing.HEAL
+            )
+        )
+
+    lease = region.active_lease(end=300)
+    [host] = region.hosts_of(lease)
+    fail(region, host)
+    assert flags(region, lease) == CHANGED
+    with region.database.writer() as session:
+        before = due(session)
+        capacity.freed(session, region.now, [])
+        assert due(session) == before
+
+
+def test_a_refusal_tells_how_many_hosts_are_down(region):
+    fail(region, 'one')
+    with pytest.raises(
+        exception.NotEnoughResources,
+        match='1 host matches, 1 more is down, 0 are taken in this window, 2',
+    ):
+        region.lease(minimum=2)
+
+
+def test_a_refusal_of_slots_tells_how_many_hosts_are_down(make_region):
+    region = make_region('one', 'two', types=test_instances.TYPES)
+    fail(region, 'one')
+    with pytest.raises(
+        exception.NotEnoughResources,
+        match='1 host matches, 1 more is down, there is room for 8 servers',
+    ):
+        region.lease_of(test_instances.slots(9))
 
 
 def test_a_host_that_is_enrolled_heals_who_lacks_one(region):

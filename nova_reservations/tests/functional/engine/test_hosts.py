@@ -2,12 +2,14 @@
 import dataclasses
 
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
 from nova_reservations.db import hosts
+from nova_reservations.db import models
 from nova_reservations.engine import identity
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
@@ -263,6 +265,21 @@ class TestFacts:
             known.provider_generation for known in region.cloud.known.values()
         } != {1}
 
+    def test_a_host_is_not_looked_at_while_a_worker_changes_it(self, region):
+        lease = region.active_lease()
+        with region.database.writer() as session:
+            session.execute(
+                sa.update(models.Lease)
+                .where(models.Lease.id == lease.id)
+                .values(claimed_by='a', due_at=region.now + minutes(1))
+            )
+        self.change(region, vcpus=32)
+        assert region.hosts.refresh(region.now) == 0
+        assert host_named(region, 'one').facts.vcpus == 16
+        # The worker may be dead.
+        assert region.hosts.refresh(region.now + minutes(1)) == 1
+        assert host_named(region, 'one').facts.vcpus == 32
+
     def test_a_start_does_not_fail_for_what_costs_a_look(
         self, region, monkeypatch
     ):
@@ -302,11 +319,19 @@ class TestFacts:
         facts = host_named(region, 'one').facts
         assert (facts.free_memory_mb, facts.free_disk_gb) == (1, 1)
 
-    def test_aggregates_of_no_lease_are_swept_away(self, region):
-        deleted = region.lease(start=60, end=90)
+    @pytest.mark.parametrize('begun', [True, False])
+    def test_aggregates_of_no_lease_are_swept_away(self, region, begun):
+        """A worker that was suspended in the start of a lease leaves them."""
+        if not begun:
+            no = exception.CloudRefused(what='it', reason='no')
+            region.fails('add host', no)
+        deleted = region.active_lease()
+        assert deleted.status == ('ACTIVE' if begun else 'ERROR')
         region.delete(deleted)
+        region.work()
         left_behind = deleted.reservations[0].id
         lease = region.active_lease()
+        assert set(region.cloud.aggregate_hosts) == {lease.reservations[0].id}
         region.cloud.aggregate_hosts[left_behind] = {'one'}
         region.cloud.aggregates.sign(left_behind, identity.of(region.database))
         region.now += minutes(1)

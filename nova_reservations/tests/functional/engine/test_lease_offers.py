@@ -140,7 +140,7 @@ def test_no_more_time_is_taken_than_a_second(region):
     for start in range(0, 100, 20):
         region.lease(start=start, end=start + 10, minimum=3)
     spent = iter(range(100))
-    region.leases.offers.cpu = lambda: next(spent) * 0.4
+    region.leases.offers.cpu = lambda: next(spent) * 0.25
     found = region.leases.offers.find(
         wanted(region, HOST, length=10), region.now
     )

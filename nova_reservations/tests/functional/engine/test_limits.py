@@ -255,8 +255,8 @@ def test_healing_is_never_refused(limited):
 def test_a_promise_that_moves_for_others_is_never_refused(make_region):
     region = make_region('one', 'two')
     promised = [
-        test_replanning._on(region, 'one', 60, 90),
-        test_replanning._on(region, 'two', 150, 180),
+        test_replanning.put_on(region, 'one', 60, 90),
+        test_replanning.put_on(region, 'two', 150, 180),
     ]
     limit(region, leases=0, hosts=0)
     lease = region.lease(end=240, project='other')
@@ -436,6 +436,49 @@ def test_a_lease_is_prolonged_only_shortly_before_its_end(limited):
     with refused('a duration of 121 minutes, 2 hours'):
         region.change(lease, end=151)
     region.change(lease, end=150)
+
+
+def test_a_lease_that_was_shortened_is_not_prolonged_any_sooner(limited):
+    region = limited(
+        terms=terms(max_lease_duration=2, reservation_extension_window=0.5)
+    )
+    lease = region.active_lease(end=120)
+    region.change(lease, end=40)
+    region.forward(until=30)
+    for end in (11, 120):
+        with refused(
+            'the lease can be prolonged from 2030-01-01 13:30 on, 30 minutes '
+            'before the latest end that it has had'
+        ):
+            region.change(lease, end=end)
+    region.change(lease, end=5)
+    with refused('the lease can be prolonged from 2030-01-01 13:30 on'):
+        region.change(lease, end=10)
+
+
+def test_the_latest_end_is_that_to_which_a_lease_was_prolonged(limited):
+    region = limited(
+        terms=terms(max_lease_duration=2, reservation_extension_window=0.5)
+    )
+    lease = region.active_lease(end=120)
+    region.forward(until=90)
+    region.change(lease, end=10)
+    with refused('a duration of 121 minutes, 2 hours'):
+        region.change(lease, end=151)
+    region.change(lease, end=150)
+    region.change(lease, end=110)
+    with refused('the lease can be prolonged from 2030-01-01 15:30 on'):
+        region.change(lease, end=111)
+
+
+def test_ends_before_the_start_of_a_lease_do_not_count(limited):
+    region = limited(
+        terms=terms(max_lease_duration=2, reservation_extension_window=0.5)
+    )
+    lease = region.lease(start=60, end=180)
+    region.change(lease, start=0, end=20)
+    region.work()
+    region.change(lease, end=60)
 
 
 def test_a_lease_starts_no_later_than_is_allowed(limited):

@@ -9,7 +9,6 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import audit
 from nova_reservations.objects import usage
 from nova_reservations.testing import segments
 from nova_reservations.testing.segments import asked
@@ -358,7 +357,7 @@ def test_no_segment_is_added_without_asking_neutron(region):
 
 @pytest.fixture
 def auditor(region):
-    return audit.Audit(region.database, region.cloud)
+    return region.services.audit
 
 
 def problems(auditor, region):

@@ -53,6 +53,23 @@ class TestANewLease:
         assert minute(region, error) == pytest.approx(1 / 60)
         assert str(error).endswith('from 2030-01-01 13:01:01')
 
+    @pytest.mark.parametrize(
+        'named',
+        [
+            '["==", "$service_name", "one"]',
+            '["not", ["!=", "$hypervisor_hostname", "one.example.org"]]',
+            '{"id": "<= 1"}',
+        ],
+    )
+    def test_is_not_told_when_a_host_of_a_name_is_free(
+        self, make_region, named
+    ):
+        region = make_region('one')
+        region.lease(start=0, end=60)
+        error = refusal(region.lease, end=60, hypervisor_properties=named)
+        assert not error.values.get('earliest_start')
+        assert 'from' not in str(error)
+
     def test_is_told_nothing_if_there_never_are_enough(self, region):
         error = refusal(region.lease, minimum=4)
         assert str(error).endswith('4 wanted')
@@ -102,6 +119,16 @@ class TestAProlongedLease:
         region.lease(start=80, end=100, minimum=3)
         error = refusal(region.change, lease, end=90)
         assert minute(region, error, 'latest_end') == 80
+
+    def test_is_not_told_when_a_host_of_a_name_is_taken(self, make_region):
+        region = make_region('one')
+        lease = region.active_lease(
+            end=60, hypervisor_properties='["==", "$service_name", "one"]'
+        )
+        region.lease(start=90, end=120)
+        error = refusal(region.change, lease, end=100)
+        assert not error.values.get('latest_end')
+        assert 'prolonged' not in str(error)
 
     def test_is_told_nothing_if_it_can_not_be_prolonged(self, region):
         lease = region.active_lease(end=60, minimum=3)

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from nova_reservations.db import hosts
 from nova_reservations.db import looks
 from nova_reservations.engine import claims
-from nova_reservations.engine import hosts
 from nova_reservations.engine.worker import periodic
 
 SECONDS = 30
@@ -102,7 +102,7 @@ def test_a_task_that_hangs_is_left_to_another(region, slow, caplog):
     pass_time(region, first, periodic.LONG)
     assert 'refresh hangs' in caplog.text
     assert not is_due(region)
-    pass_time(region, first, claims.DURATION)
+    region.now += claims.DURATION
     assert is_due(region)
     second = region.worker('second')
     slow.begun.clear()
@@ -113,6 +113,59 @@ def test_a_task_that_hangs_is_left_to_another(region, slow, caplog):
     second.drain()
     assert slow.runs == 2
     assert not is_due(region)
+
+
+def give_up(region, slow):
+    """Let a task hang until its worker begins it anew; return the worker."""
+    worker = begin(region, slow)
+    slow.begun.clear()
+    pass_time(region, worker, periodic.LONG + claims.DURATION)
+    assert slow.begun.wait(SECONDS)
+    return worker
+
+
+def test_the_thread_of_a_task_that_hangs_is_replaced_once(region, slow):
+    worker = give_up(region, slow)
+    assert slow.runs == 2
+    pass_time(region, worker, periodic.LONG + 2 * claims.DURATION)
+    assert slow.runs == 2
+    slow.go_on.set()
+    worker.drain()
+    region.soon(hosts.REFRESH)
+    worker.tick(region.now)
+    worker.drain()
+    assert slow.runs == 3
+    assert not is_due(region)
+
+
+def test_an_answer_that_comes_an_hour_late_changes_nothing(
+    region, slow, caplog
+):
+    late = threading.Event()
+    answer = slow._wait
+
+    def wait(trees):
+        if slow.runs:
+            return slow._answer(trees)
+        answer(trees)
+        assert late.wait(SECONDS)
+        return {'of': 'an hour ago'}
+
+    region.cloud.hosts.pool_generations = wait
+    slow.go_on.set()
+    first = begin(region, slow)
+    pass_time(region, first, periodic.LONG)
+    region.now += claims.DURATION
+    second = region.worker('second')
+    second.tick(region.now)
+    second.drain()
+    before = region.picture()
+    written = len(region.cloud.writes)
+    late.set()
+    first.drain()
+    assert 'does nothing more' in caplog.text
+    assert region.picture() == before
+    assert len(region.cloud.writes) == written
 
 
 def test_a_task_that_fails_is_tried_again_when_its_claim_expires(

@@ -7,7 +7,6 @@ import datetime
 
 import pytest
 
-from nova_reservations.engine import audit
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
@@ -189,7 +188,7 @@ def test_groups_that_can_not_be_deleted_keep_its_type_and_not_the_pool(
         caplog.text
     )
     region.lease_of(whole(volume_type='fast'), end=90)
-    found = audit.Audit(region.database, region.cloud).volumes
+    found = region.services.audit.volumes
     (left,) = found.findings(region.now)
     assert 'first delete group theirs of project other' in left.problem
     volumes.groups.clear()

@@ -145,10 +145,37 @@ def purging(make_region, **retention):
     return region
 
 
-def test_by_default_all_is_kept_for_ever(make_region):
+def test_by_default_leases_are_kept_for_a_year_and_the_record_for_ever(
+    make_region,
+):
     region = purging(make_region)
     assert len(statuses(region)) == 4
+    region.now += 361 * DAY
+    region.soon(purge.TASK)
+    region.work()
+    assert len(statuses(region)) == 4
+    region.now += 2 * DAY
+    region.soon(purge.TASK)
+    region.work()
+    assert len(statuses(region)) == 2
     assert rows(region, models.Usage)['nr_usage'] >= 1
+
+
+def test_a_promise_that_was_deleted_is_known_for_a_day(region):
+    """So long leftovers of a suspended worker are recognised."""
+    lease = region.lease(start=5)
+    region.work()
+    region.delete(lease)
+    region.forward(until=52)
+    known = models.DeletedLease, models.DeletedReservation
+    assert [*rows(region, *known).values()] == [0, 1]
+    region.soon(purge.TASK)
+    region.work()
+    assert [*rows(region, *known).values()] == [0, 1]
+    region.now += DAY
+    region.soon(purge.TASK)
+    region.work()
+    assert [*rows(region, *known).values()] == [0, 0]
 
 
 def test_a_task_deletes_what_is_older_than_options_say(make_region):

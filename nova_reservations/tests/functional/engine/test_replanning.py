@@ -3,6 +3,7 @@
 
 from collections import Counter
 import contextlib
+import datetime
 import pathlib
 import tempfile
 from unittest import mock
@@ -17,7 +18,9 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import replanning
+from nova_reservations.engine import series
 from nova_reservations.engine import transactions
+from nova_reservations.objects import interval
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
@@ -36,10 +39,10 @@ def region(make_region):
 def crossed(region):
     """Each host is promised for a part of the next hours. No host is free from
     0 to 240, but only one is taken at any time."""
-    return _on(region, 'one', 60, 90), _on(region, 'two', 150, 180)
+    return put_on(region, 'one', 60, 90), put_on(region, 'two', 150, 180)
 
 
-def _on(region, host, start, end, **asked):
+def put_on(region, host, start, end, **asked):
     """Return a lease whose promise is put on this host by hand."""
     lease = region.lease(start=start, end=end, **asked)
     with region.database.writer() as session:
@@ -63,7 +66,7 @@ def _claim(region, lease, worker):
         session.execute(
             sa.update(models.Lease)
             .where(models.Lease.id == lease.id)
-            .values(claimed_by=worker)
+            .values(claimed_by=worker, due_at=region.now + minutes(1))
         )
 
 
@@ -112,18 +115,18 @@ class TestCreate:
 
     def test_a_promise_that_lasts_long_moves(self, region):
         """The promise lasts longer than the time that is read at first."""
-        long = _on(region, 'one', 60, 60 * 24 * 9)
-        begun = _on(region, 'two', 0, 30)
+        long = put_on(region, 'one', 60, 60 * 24 * 9)
+        begun = put_on(region, 'two', 0, 30)
         region.work()
         lease = region.lease(start=10, end=90)
         assert region.hosts_of(begun) == region.hosts_of(long) == {'two'}
         assert region.hosts_of(lease) == {'one'}
 
     def test_what_has_begun_stays(self, region):
-        begun = _on(region, 'one', 0, 30)
+        begun = put_on(region, 'one', 0, 30)
         region.work()
         assert region.status(begun) == 'ACTIVE'
-        promised = _on(region, 'two', 60, 90)
+        promised = put_on(region, 'two', 60, 90)
         lease = region.lease(start=10, end=90)
         assert region.hosts_of(begun) == region.hosts_of(promised) == {'one'}
         assert region.hosts_of(lease) == {'two'}
@@ -139,7 +142,7 @@ class TestCreate:
         region.add_host('two', enrol=False)
         region.enrol('two', gpu='yes')
         gpu = region.lease(start=30, end=60, **GPU)
-        plain = _on(region, 'one', 90, 120)
+        plain = put_on(region, 'one', 90, 120)
         region.lease(start=0, end=240)
         assert region.hosts_of(gpu) == region.hosts_of(plain) == {'two'}
 
@@ -149,15 +152,36 @@ class TestCreate:
         region = make_region('one')
         region.add_host('two', enrol=False)
         region.enrol('two', gpu='yes')
-        plain = _on(region, 'two', 30, 60)
+        plain = put_on(region, 'two', 30, 60)
         gpu = region.lease(end=60, **GPU)
         assert region.hosts_of(gpu) == {'two'}
         assert region.hosts_of(plain) == {'one'}
 
+    def test_a_promise_that_its_host_no_longer_suits_is_left_to_healing(
+        self, region
+    ):
+        large = {'resource_properties': '[">=", "$vcpus", "8"]'}
+        promise = put_on(region, 'one', 30, 60, **large)
+        region.lease(start=90, end=120, **failures.on('two'))
+        region.cloud.known['one'] = fake_cloud.facts('one', vcpus=4)
+        # A change of a host reads the facts of it.
+        (one,) = region.hosts.find(objects.HostQuery(name='one'))
+        region.hosts.update(one.id, {'rack': 'b'}, region.now)
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(end=240)
+        assert region.hosts_of(promise) == {'one'}
+
+    def test_promises_move_for_a_lease_for_ever(self, region):
+        put_on(region, 'one', 60, 90)
+        put_on(region, 'two', 150, 180)
+        ever = (interval.LAST - region.now) // minutes(1)
+        lease = region.lease(end=ever)
+        assert len(region.hosts_of(lease)) == 1
+
     def test_it_can_be_switched_off(self, make_region):
         region = make_region('one', 'two', replan_limit=0)
-        _on(region, 'one', 60, 90)
-        _on(region, 'two', 150, 180)
+        put_on(region, 'one', 60, 90)
+        put_on(region, 'two', 150, 180)
         with pytest.raises(exception.NotEnoughResources):
             region.lease(end=240)
 
@@ -176,8 +200,8 @@ class TestCreate:
         region.add_host('two', enrol=False)
         region.cloud.known['two'] = fake_cloud.facts('two', vcpus=32)
         region.enrol('two')
-        moved = _on(region, 'one', 60, 90)
-        _on(region, 'two', 150, 180)
+        moved = put_on(region, 'one', 60, 90)
+        put_on(region, 'two', 150, 180)
         oracle = recorded.Oracle(region)
         lease = region.lease(end=240, **failures.on('one'))
         assert region.hosts_of(moved) == {'two'}
@@ -209,11 +233,11 @@ class TestPrepared:
         return make_region('one', 'two', prepare_ahead=minutes(100))
 
     def test_a_prepared_lease_moves_and_is_prepared_anew(self, region):
-        soon = _on(region, 'one', 60, 90)
+        soon = put_on(region, 'one', 60, 90)
         region.work()
         assert region.see(soon).prepared
         assert region.aggregate_of(soon) == {'one'}
-        later = _on(region, 'two', 150, 180)
+        later = put_on(region, 'two', 150, 180)
         lease = region.lease(end=240)
         region.work()
         assert region.hosts_of(soon) == region.hosts_of(later)
@@ -225,18 +249,18 @@ class TestPrepared:
 
 class TestChange:
     def test_a_lease_is_prolonged_into_the_time_of_a_promise(self, region):
-        active = _on(region, 'one', 0, 30)
+        active = put_on(region, 'one', 0, 30)
         region.work()
-        promised = _on(region, 'one', 30, 60)
+        promised = put_on(region, 'one', 30, 60)
         region.change(active, end=60)
         assert region.hosts_of(active) == {'one'}
         assert region.hosts_of(promised) == {'two'}
 
     def test_a_lease_gets_more_hosts(self, region):
-        lease = _on(region, 'one', 0, 240)
+        lease = put_on(region, 'one', 0, 240)
         region.add_host('three')
-        _on(region, 'two', 60, 90)
-        _on(region, 'three', 150, 180)
+        put_on(region, 'two', 60, 90)
+        put_on(region, 'three', 150, 180)
         region.change(lease, min=2, max=2)
         assert len(region.hosts_of(lease)) == 2
 
@@ -246,10 +270,10 @@ class TestHealing:
         self, make_region
     ):
         region = make_region('one', 'two', 'three')
-        active = _on(region, 'one', 0, 240)
+        active = put_on(region, 'one', 0, 240)
         region.work()
-        _on(region, 'two', 60, 90)
-        _on(region, 'three', 150, 180)
+        put_on(region, 'two', 60, 90)
+        put_on(region, 'three', 150, 180)
         failures.fail(region, 'one')
         failures.check(region)
         its = failures.used(region, active)
@@ -262,9 +286,9 @@ class TestWaiting:
         last of these takes the second host while the first is taken, too."""
         region = make_region('one', 'two', **changes)
         others = [
-            _on(region, 'one', 60, 90),
-            _on(region, 'two', 150, 180),
-            _on(region, 'two', 80, 130),
+            put_on(region, 'one', 60, 90),
+            put_on(region, 'two', 150, 180),
+            put_on(region, 'two', 80, 130),
         ]
         waits = region.retry(end=240)
         assert region.status(waits) == 'CREATING'
@@ -280,9 +304,9 @@ class TestWaiting:
 
     def test_not_for_one_behind_another_that_waits(self, make_region):
         region = make_region('one', 'two')
-        _on(region, 'one', 60, 90)
-        gone = _on(region, 'one', 100, 200)
-        _on(region, 'two', 150, 180)
+        put_on(region, 'one', 60, 90)
+        gone = put_on(region, 'one', 100, 200)
+        put_on(region, 'two', 150, 180)
         first = region.retry(minimum=2, end=240)
         second = region.retry(end=240)
         region.delete(gone)
@@ -301,7 +325,7 @@ def test_those_who_wait_get_what_a_promise_leaves(make_region):
     region = make_region('one')
     region.add_host('two', enrol=False)
     region.enrol('two', gpu='yes')
-    plain = _on(region, 'two', 30, 60)
+    plain = put_on(region, 'two', 30, 60)
     _claim(region, plain, 'a worker')
     waits = region.retry(start=45, end=60, **GPU)
     assert region.status(waits) == 'CREATING'
@@ -334,6 +358,30 @@ def test_another_writer_on_a_resource_that_changes_is_seen(region, crossed):
     assert moved(region, *crossed) == 1
     assert len(tries) < transactions.ATTEMPTS
     assert region.hosts_of(lease).isdisjoint(region.hosts_of(crossed[0]))
+
+
+def test_a_series_does_not_overtake_a_lease_that_is_tried(region, crossed):
+    """A worker begins to try it when room was found for the series."""
+    waits = region.retry(minimum=2, end=240)
+    assert region.status(waits) == 'CREATING'
+    real, tries = region.database.writer, []
+
+    @contextlib.contextmanager
+    def begun():
+        tries.append(waits)
+        if len(tries) == 2:
+            _claim(region, waits, 'a worker')
+        with real() as session:
+            yield session
+
+    region.database.writer = begun
+    with pytest.raises(exception.Contended):
+        region.services.series.create(
+            asked(region, 0, 240),
+            series.Repeat(datetime.timedelta(days=1), 2),
+            region.now,
+        )
+    assert moved(region, *crossed) == 2
 
 
 ASKS = st.lists(

@@ -275,3 +275,12 @@ def test_those_who_wait_do_not_wait_for_it(region):
     assert region.status(lease) == 'CREATING'
     region.forward(until=4)
     assert region.status(waits) == 'ACTIVE'
+
+
+def test_a_server_with_a_lease_of_its_own_joins_no_other(region):
+    _, [name] = made(region)
+    other = region.active_lease()
+    check = region.server_leases.check_resize
+    with pytest.raises(exception.InvalidState, match='in one reservation'):
+        check(name, other.reservations[0].id)
+    check(name, 'm1.small')

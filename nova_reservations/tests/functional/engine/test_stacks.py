@@ -259,7 +259,7 @@ class TestRequest:
             region.lease_of((STACK, {'template': text}))
 
     def test_another_template_changes_what_is_promised(self, region):
-        lease = ask(region, start=10)
+        lease = ask(region, start=20)
         region.change(lease, template=stacks.template({'one': server('big')}))
         assert parts(region, lease) == {'servers of id-big': 1}
 

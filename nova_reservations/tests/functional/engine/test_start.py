@@ -386,3 +386,24 @@ def test_no_host_is_in_the_aggregates_of_two_active_leases(make_region):
 
 def test_every_step_of_a_lease_is_in_the_table(region):
     assert set(region.worker().runner.steps) == set(steps.Step)
+
+
+def test_a_conflict_that_lasts_has_pauses(region, monkeypatch):
+    """It is about other rows than those of the lease, which stays as it is."""
+    lease = region.lease()
+    tries = []
+
+    def change(*args, **columns):
+        tries.append(region.now)
+        if len(tries) == 9:
+            raise AssertionError('It is tried without a pause')
+        raise exception.Conflict(kind='Host', id='one')
+
+    with monkeypatch.context() as lasting:
+        lasting.setattr(leases, 'change', change)
+        region.work()
+        assert len(tries) == 2
+        region.forward(until=0.15)
+        assert len(tries) == 4
+    region.forward(until=0.3)
+    assert region.status(lease) == 'ACTIVE'

@@ -11,7 +11,6 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.testing import stacks
@@ -364,4 +363,4 @@ class TestAudit:
 
 
 def found(region):
-    return list(audit.Audit(region.database, region.cloud).stacks.findings())
+    return list(region.services.audit.stacks.findings())

@@ -8,7 +8,6 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import audit
 from nova_reservations.objects import pool as pools
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
@@ -358,7 +357,7 @@ def test_the_audit_finds_and_mends_what_was_changed(region):
     region.work()
     make(region, 30)
     volumes = region.cloud.volumes
-    found = audit.Audit(region.database, region.cloud).volumes
+    found = region.services.audit.volumes
     assert [*found.findings(region.now)] == []
     (name,) = volumes.types
     volumes.access[name].clear()
@@ -398,7 +397,7 @@ def test_the_audit_says_of_a_pool_that_has_failed_that_alone(region):
     region.look()
     region.work()
     assert region.see(lease).reservations[0].missing_resources
-    found = audit.Audit(region.database, region.cloud).volumes
+    found = region.services.audit.volumes
     (down,) = found.findings(region.now)
     assert f'Pool {FAST} is not in Cinder' in down.problem
 

@@ -162,6 +162,33 @@ class TestDates:
         region.forward(until=91)
         assert region.status(lease) == 'TERMINATED'
 
+    @pytest.mark.parametrize('seconds', [0, 20, 59])
+    def test_an_end_in_the_past_does_not_end_a_lease_that_has_just_started(
+        self, region, seconds
+    ):
+        lease = region.active_lease(end=60)
+        region.now += seconds * SECOND
+        for end in (-1, -60):
+            assert refused(region, lease, end=end) == (
+                'End date must be later than current and start date'
+            )
+
+    @pytest.mark.parametrize('end', [30, 0])
+    def test_a_lease_ended_in_the_minute_of_its_start_has_lasted_a_second(
+        self, region, end
+    ):
+        region.now += 30 * SECOND
+        lease = region.active_lease(end=60)
+        lease = region.leases.update(
+            lease.id,
+            lease_requests.LeaseChanges(end=NOON + end * SECOND),
+            region.now,
+        )
+        assert lease.end_date == lease.start_date + SECOND
+        region.now += SECOND
+        region.work()
+        assert region.status(lease) == 'TERMINATED'
+
     def test_an_active_lease_is_shortened(self, region):
         lease = region.active_lease(end=60)
         region.change(lease, end=30)

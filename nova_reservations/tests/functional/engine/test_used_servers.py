@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that were let into reservations are recorded, by their flavors."""
 
+import dataclasses
+
 import pytest
 import sqlalchemy as sa
 
+from nova_reservations import exception
+from nova_reservations import ports
 from nova_reservations.db import models
 from nova_reservations.db import server_usage
 from nova_reservations.db import usage
 from nova_reservations.engine import deleted_servers
-from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -201,8 +204,99 @@ class TestBeforeTheLease:
         region.forward(until=5)
         region.delete(lease)
         region.forward(until=30)
-        assert region.lease_lists.deleted(lease.id).status in (
-            states.Lease.PENDING,
-            states.Lease.TERMINATED,
-        )
+        with pytest.raises(exception.NotFound):
+            region.leases.get(lease.id)
         assert used(region) == []
+
+
+class TestReverted:
+    """A resize was let in, and its owner has reverted it."""
+
+    @pytest.fixture
+    def stays(self, region, lease):
+        """Return a function that records a server as let in."""
+
+        def let_in(server, size, into=lease):
+            region.access.record_use(
+                server, into.reservations[0].id, size, region.now
+            )
+
+        return let_in
+
+    @pytest.fixture
+    def server(self, region, lease, stays):
+        """Return a server that came to the lease."""
+        [host] = region.hosts_of(lease)
+        server = region.cloud.boot(host, lease.project_id)
+        stays(server, SMALL)
+        region.now += minutes(5)
+        return server
+
+    def has(self, region, server, size, **changes):
+        region.cloud.instances[server] = dataclasses.replace(
+            region.cloud.instances[server], flavor=size.flavor, **changes
+        )
+
+    def test_it_is_used_where_it_came_from_again(
+        self, region, lease, stays, server
+    ):
+        other = region.active_lease()
+        # Its first host refuses it.
+        stays(server, LARGE, other)
+        region.now += minutes(1)
+        stays(server, LARGE, other)
+        self.has(region, server, LARGE, task='resize_reverting')
+        region.now += minutes(5)
+        look(region)
+        assert used(region)[-1] == (server, 'm1.small', 0, 5)
+        self.has(region, server, SMALL, task=None)
+        look(region)
+        look(region)
+        assert used(region) == [
+            (server, 'm1.large', 5, 6),
+            (server, 'm1.large', 6, 11),
+            (server, 'm1.small', 0, 5),
+            (server, 'm1.small', 11, None),
+        ]
+        assert stays_in(region, server) == lease.reservations[0].id
+
+    def test_it_has_the_size_that_it_had(self, region, stays, server):
+        stays(server, LARGE)
+        self.has(region, server, SMALL)
+        region.now += minutes(5)
+        look(region)
+        assert used(region) == [
+            (server, 'm1.large', 5, 10),
+            (server, 'm1.small', 0, 5),
+            (server, 'm1.small', 10, None),
+        ]
+
+    def test_one_that_has_moved_only_goes_on(self, region, stays, server):
+        stays(server, SMALL)
+        self.has(region, server, SMALL)
+        region.now += minutes(5)
+        look(region)
+        assert used(region)[-1] == (server, 'm1.small', 5, None)
+
+    def test_one_whose_first_lease_is_over_is_in_none(
+        self, region, lease, stays, server
+    ):
+        other = region.active_lease()
+        stays(server, LARGE, other)
+        region.delete(lease)
+        region.now += minutes(5)
+        region.cloud.instances[server] = ports.Server(
+            server, lease.project_id, 'elsewhere', 'active', flavor='m1.small'
+        )
+        look(region)
+        assert used(region) == [
+            (server, 'm1.large', 5, 10),
+            (server, 'm1.small', 0, 5),
+        ]
+
+
+def stays_in(region, server):
+    with region.database.reader() as session:
+        [stay] = server_usage.watched(session, '', 9)
+    assert stay.server_uuid == server
+    return stay.reservation_id

@@ -5,7 +5,6 @@ import dataclasses
 
 import pytest
 
-from nova_reservations.engine import audit
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
@@ -29,7 +28,7 @@ def of(project, size, count, status='available'):
 
 
 def findings(region):
-    found = audit.Audit(region.database, region.cloud)
+    found = region.services.audit
     return [*found.volumes.findings(region.now)]
 
 

@@ -4,7 +4,6 @@
 import uuid
 
 from nova_reservations.cloud import placement
-from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
@@ -13,9 +12,7 @@ from nova_reservations.tests.functional.nova import shared
 class AuditTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
-        self.auditor = audit.Audit(
-            self.services.database, self.services.hosts.cloud
-        )
+        self.auditor = self.services.audit
         self.enrol('host1', 'host2')
         self.uuids = {
             host: self._get_provider_uuid_by_host(host) for host in self.hosts

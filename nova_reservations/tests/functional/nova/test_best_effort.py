@@ -11,7 +11,6 @@ from nova_reservations import objects
 from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.db import drainable_hosts
-from nova_reservations.engine import audit
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
@@ -110,9 +109,7 @@ class BestEffortTest(shared.SharedNova):
     def wait_until_given_back(self):
         self.wait_for(lambda: self.assertEqual([], self.fenced()))
         self.assertFalse(self.has_trait('host2'))
-        findings = audit.Audit(
-            self.services.database, self.services.drainable_hosts.cloud
-        ).findings(self.now)
+        findings = self.services.audit.findings(self.now)
         self.assertEqual([], [each.problem for each in findings])
 
     def test_a_host_is_emptied_leased_and_given_back(self):

@@ -8,6 +8,7 @@ import fixtures
 from nova_reservations import exception
 from nova_reservations.db import api as db_api
 from nova_reservations.objects import states
+from nova_reservations.scheduler import request_filter
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
@@ -144,6 +145,33 @@ class SchedulerAloneTest(shared.SharedNova):
             for asked in (None, lease):
                 self.assertIn('can not be reached', self.why_not(asked))
         self.assertEqual('host1', self.host_of(self.boot(lease)))
+
+    def test_a_database_that_is_lost_after_a_claim_leaves_no_claim(self):
+        """Nova gives back what the request has claimed before."""
+        self.enrol(*self.hosts)
+        lease = self.lease(3)
+        seen = []
+        judge = request_filter.ReservedHosts.confirm
+
+        def confirm(hosts, request_spec, server):
+            seen.append(server)
+            if len(seen) == 2:
+                self._unreachable()
+            return judge(hosts, request_spec, server)
+
+        with fixtures.MockPatchObject(
+            request_filter.ReservedHosts, 'confirm', confirm
+        ):
+            self.assertIn('No valid host', self.why_not(lease, count=2))
+        # No other host is tried.
+        self.assertEqual(2, len(seen))
+        for server in self.api.get_servers():
+            self._wait_for_state_change(server, 'ERROR')
+        for host in self.hosts:
+            uuid = self._get_provider_uuid_by_host(host)
+            self.assertEqual({}, self._get_allocations_by_provider_uuid(uuid))
+        self.boot(lease)
+        self.end_completely(lease)
 
     @staticmethod
     def _unreachable():

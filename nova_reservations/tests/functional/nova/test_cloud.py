@@ -227,9 +227,9 @@ class CloudTest(shared.SharedNova):
         host = self.host_of(server)
         self._set_disable_terminate(server)
         [found] = self.cloud.servers.occupancy(self.resources)[host].servers
+        refused = self.cloud.servers.delete_servers([found], go_on)
         self.assertEqual(
-            {server['id']: 'its termination is disabled'},
-            self.cloud.servers.delete_servers([found], go_on),
+            'its termination is disabled', refused[server['id']].told
         )
 
     def _set_disable_terminate(self, server):

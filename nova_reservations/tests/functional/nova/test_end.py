@@ -4,6 +4,7 @@
 import datetime
 import threading
 from unittest import mock
+import uuid
 
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
@@ -18,8 +19,10 @@ from nova.network import neutron
 from nova.scheduler.client import report
 from nova.virt import fake
 
+from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
+from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
 
@@ -53,6 +56,63 @@ class EndTest(shared.SharedNova):
         self.assertIn(
             self.host_of(self.boot(self.lease(1))), {'host1', 'host2'}
         )
+
+    def test_placement_is_asked_four_times_for_each_host(self):
+        """It is asked twice to take a host out of the aggregate, and twice to
+        look for claims on the host after that."""
+        self.enrol(*self.hosts)
+        lease = self.lease(3)
+        hosts = self.resources_of(lease)
+        asked = self._requests_to_placement()
+        self.end(lease)
+        self.end_completely(lease)
+        self.assertEqual(
+            {host.name: 4 for host in hosts},
+            {
+                host.name: len([url for url in asked if host.uuid in url])
+                for host in hosts
+            },
+        )
+
+    def _requests_to_placement(self):
+        """Return a list that collects the URLs of requests from now on, but
+        not those for facts of hosts, which a periodic task reads."""
+        urls = []
+        request = placement.request
+
+        def counted(method, url, *args, **kwargs):
+            if 'in_tree' in url or url.endswith(('aggregates', 'allocations')):
+                urls.append(url)
+            return request(method, url, *args, **kwargs)
+
+        self.stub_out('nova_reservations.cloud.placement.request', counted)
+        return urls
+
+    def test_a_host_with_an_allocation_only_is_not_given_back(self):
+        """Nova has no server there, so the first look does not see it."""
+        self.enrol('host1')
+        lease = self.lease()
+        [host] = self.resources_of(lease)
+        consumer = str(uuid.uuid4())
+        self._hold(host, consumer)
+        self.end(lease)
+        self.pass_time(seconds=10)
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.assertIn('an allocation of somebody else', ended.status_reason)
+        placement.request('delete', f'/allocations/{consumer}')
+        self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def _hold(self, host, consumer):
+        """Claim the host as nova-scheduler does, for no server."""
+        claim = {
+            'allocations': {host.uuid: {'resources': {'VCPU': 1}}},
+            'project_id': base.MINE,
+            'user_id': 'user',
+            'consumer_generation': None,
+        }
+        placement.request('put', f'/allocations/{consumer}', body=claim)
 
     def test_servers_in_any_state_go(self):
         self.flags(reclaim_instance_interval=3600)
@@ -337,7 +397,7 @@ class EndTest(shared.SharedNova):
         self.stop_host('host1')
         self.now = lease.end_date
         with fixtures.MockPatchObject(
-            self.services.hosts.cloud.servers,
+            self.services.hosts.cloud._cloud.servers,
             'delete_servers',
             return_value={},
         ):

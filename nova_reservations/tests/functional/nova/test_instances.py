@@ -185,12 +185,15 @@ class TestSlots(InstancesTestCase):
             project_id=base.MINE,
             roles=['reader', 'member'],
         )
-        status = self.status_of_refusal(
-            lambda: self.post(flavor_id=self.id_of(lease), api=member)
-        )
-        self.assertEqual(400, status)
-        why = self.refused_in(lease, api=self.admin_api)
-        self.assertIn('PENDING', why)
+        for person in (member, self.admin_api):
+            refusal = self.assertRaises(
+                api_client.OpenStackApiException,
+                self.post,
+                flavor_id=self.id_of(lease),
+                api=person,
+            )
+            self.assertEqual(409, refusal.response.status_code)
+            self.assertIn('PENDING', refusal.response.text)
 
     def test_affinity_keeps_servers_together_and_apart(self):
         self.enrol('host1', 'host2')
@@ -251,23 +254,6 @@ class TestEnd(InstancesTestCase):
                 f'/os-server-groups/{objects.group_id(self.id_of(lease))}',
             ),
         )
-
-    def test_servers_that_were_resized_away_end_too(self):
-        self.enrol('host1')
-        lease = self.slots(1)
-        server = self.boot_in(lease)
-        self._create_flavor(id='plain')
-        self._resize_server(server, 'plain')
-        self._confirm_resize(server)
-        self.assertNotEqual('host1', self.host_of(server))
-        self.assertEqual(
-            0,
-            self.services.lease_lists.usage(lease, lease.reservations[0])[
-                'used'
-            ],
-        )
-        self.end_completely(lease)
-        self._wait_until_deleted(server)
 
     def test_servers_that_were_resized_in_and_back_are_left(self):
         self.enrol('host1')

@@ -340,10 +340,8 @@ class TestMoves(OpenTestCase):
         self._confirm_resize(server)
         self.assertIn(self.host_of(server), OUTSIDE)
         self.assertEqual([], self.used(lease))
-        # It still leaves with the lease, as any server does that has left
-        # its reservation's flavor.
         self.end_completely(lease)
-        self._wait_until_deleted(server)
+        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
 
     def test_one_that_was_ordinary_stays_so(self):
         self.enrol('host1')

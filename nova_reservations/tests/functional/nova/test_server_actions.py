@@ -24,6 +24,10 @@ def go_on():
     pass
 
 
+def told(reasons):
+    return {server: why.told for server, why in reasons.items()}
+
+
 class ServerActionsTest(shared.SharedNova):
     hosts = ('host1',)
 
@@ -50,13 +54,13 @@ class ServerActionsTest(shared.SharedNova):
             self.assertEqual({}, self.outcome.waiting)
 
         self._wait_for_assert(is_done)
-        return self.outcome.failed
+        return told(self.outcome.failed)
 
     def _once(self, verb, server, attempt=0):
         outcome = verb(
             self._find(server), ports.RequestKey('a lease', attempt), go_on
         )
-        return (outcome.waiting | outcome.failed).get(server['id'])
+        return told(outcome.waiting | outcome.failed).get(server['id'])
 
     def _killed_at(self, name, verb, server, attempt=0):
         """Have the worker die when it calls the named function."""

@@ -31,6 +31,7 @@ from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import flavor
@@ -41,12 +42,13 @@ from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
 from nova_reservations.tests.functional.engine import pools
 
+HOSTS = [f'host{number}' for number in range(10)]
+"""The hosts of the cloud."""
+
 SLOT = 2
 """Seconds: windows begin and end at multiples of this, so that many of them
 touch.
 """
-
-SLOTS = 16
 
 OPTIONS = options.engine_settings(
     prepare_ahead=datetime.timedelta(seconds=3),
@@ -181,21 +183,13 @@ LARGE = ports.KnownFlavor(
 """This flavor needs as much as SIZE."""
 
 
-def join(
-    url: str, *names: str, source: ports.LimitSource | None = None
-) -> Services:
+def join(url: str, source: ports.LimitSource | None = None) -> Services:
     """Return the services of a process.
 
-    :param names: names of hosts, for the one process that enrols hosts
     :param source: where the limits of projects come from
     """
     opts = options.defaults()
-    cloud = fake_cloud.FakeCloud(*names)
-    cloud.known_flavors |= {known.id: known for known in (LARGE, GRAPHICS)}
-    for name in names:
-        cloud.known[name] = dataclasses.replace(
-            cloud.known[name], nested=GPUS, tree='two GPUs'
-        )
+    cloud = _cloud()
     database = api.Database(url)
     journal = Journal(database)
     types: dict[str, Any] = {
@@ -211,7 +205,10 @@ def join(
         database,
         cloud,
         bootstrap.Plugins(
-            types, [compute.ComputeMonitor(cloud, opts)], shipped.load(opts)
+            types,
+            [compute.ComputeMonitor(cloud, opts)],
+            shipped.load(opts),
+            offered.Actions(cloud, opts),
         ),
         OPTIONS,
         journal.notify,
@@ -221,17 +218,33 @@ def join(
     return bootstrap.assemble(parts)
 
 
+def _cloud() -> fake_cloud.FakeCloud:
+    """Return the cloud as each process sees it: with all hosts in the pool, so
+    that a worker counts none of them as lost."""
+    cloud = fake_cloud.FakeCloud(*HOSTS)
+    cloud.known_flavors |= {known.id: known for known in (LARGE, GRAPHICS)}
+    for name in HOSTS:
+        cloud.known[name] = dataclasses.replace(
+            cloud.known[name], nested=GPUS, tree='two GPUs'
+        )
+    cloud.marked.update(HOSTS)
+    cloud.pool.update(HOSTS)
+    cloud.has_pool = True
+    return cloud
+
+
 class Dice(random.Random):
     """:ivar slots: the number of slots in which a window may begin."""
 
     slots: int
 
 
-def lessee(
-    url: str, seed: int, attempts: int, slots: int = SLOTS
-) -> Counter[str]:
+def lessee(url: str, seed: int, attempts: int, slots: int) -> Counter[str]:
     """Lease, change and delete at random; return how often there was which
-    answer."""
+    answer.
+
+    :param slots: the number of slots in which a window may begin
+    """
     party = join(url)
     dice = Dice(seed)
     dice.slots = slots

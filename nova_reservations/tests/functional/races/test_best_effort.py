@@ -8,7 +8,6 @@ import pytest
 
 from nova_reservations import objects
 from nova_reservations.db import audit
-from nova_reservations.engine import audit as audit_engine
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 
@@ -66,7 +65,5 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     assert region.fenced() == set()
     assert region.cloud.marked == set()
     assert len(region.cloud.instances) == 2 * len(DONORS)
-    findings = audit_engine.Audit(region.database, region.cloud).findings(
-        region.now
-    )
+    findings = region.services.audit.findings(region.now)
     assert [each.problem for each in findings] == []

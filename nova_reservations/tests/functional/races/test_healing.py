@@ -14,6 +14,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests.functional.engine import shown
 
 HOSTS = [f'host-{number}' for number in range(6)]
 SECONDS = 5
@@ -82,6 +83,7 @@ def test_no_host_is_held_twice_and_what_can_be_healed_is(region):
     region.look()
     with region.database.reader() as session:
         assert audit.doubled(session) == []
+    assert shown.overlaps(region) == []
     for one in region.lease_lists.find(objects.LeaseQuery()):
         if one.status == states.Lease.ACTIVE:
             with region.database.reader() as session:

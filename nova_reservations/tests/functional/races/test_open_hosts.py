@@ -268,7 +268,7 @@ def end(region, lease, steps):
 
 def recorded(region, lease):
     with region.database.reader() as session:
-        return slot_servers.of(session, [id_of(lease)]).get(id_of(lease), ())
+        return slot_servers.of(session, [id_of(lease)])[id_of(lease)].servers
 
 
 def goes_on(region):

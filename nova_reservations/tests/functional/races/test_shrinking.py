@@ -18,6 +18,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests.functional.engine import shown
 from nova_reservations.tests.functional.engine import test_instances
 
 HOSTS = [f'host-{number}' for number in range(9)]
@@ -107,6 +108,7 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
     assert sum(lessee.shrunk for lessee in lessees)
     with region.database.reader() as session:
         assert audit.doubled(session) == []
+    assert shown.overlaps(region) == []
     for lease in region.lease_lists.find(objects.LeaseQuery()):
         if lease.status == states.Lease.ACTIVE:
             check(region, lease)

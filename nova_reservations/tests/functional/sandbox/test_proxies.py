@@ -133,3 +133,13 @@ def test_a_wire_says_something_else(wire):
 def test_what_it_says_instead_is_as_long(wire):
     with pytest.raises(ValueError), wire.saying(b'no', b'yes'):
         pytest.fail('it is not')
+
+
+def test_a_connection_from_an_outage_stays_half_open(front):
+    with requests.Session() as session:
+        put(session, front.port)
+        with front.silent(), pytest.raises(requests.Timeout):
+            put(requests, front.port, timeout=0.2)
+        with pytest.raises(requests.Timeout):
+            put(session, front.port, timeout=0.2)
+    assert_echo(put(requests, front.port))

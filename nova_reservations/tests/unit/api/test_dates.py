@@ -25,10 +25,30 @@ def utc(*parts: int) -> datetime.datetime:
         ('2030-06-01T12:30:15+02:00', utc(2030, 6, 1, 10, 30, 15)),
         ('2030-06-01T12:30:15-0130', utc(2030, 6, 1, 14, 0, 15)),
         ('9998-12-31 23:59', utc(9998, 12, 31, 23, 59)),
+        ('2030-6-1 9:00', utc(2030, 6, 1, 9)),
+        ('9999-12-31', dates.LAST),
+        ('9999-12-31 00:00', dates.LAST),
+        ('9999-12-31T23:59:59Z', dates.LAST),
+        ('9999-12-31T23:59-12:00', dates.LAST),
     ],
 )
 def test_a_date_is_read_as_utc_in_whole_seconds(text, date):
     assert dates.parse(text, NOW) == date
+
+
+@pytest.mark.parametrize(
+    ('text', 'date'),
+    [
+        ('now', NOW),
+        ('2030-05-17 10:30', utc(2030, 5, 17, 10, 30)),
+        ('2030-05-17 10:29', NOW),
+        ('2030-05-17 10:29:59', NOW),
+        ('2030-05-17 10:28:59', utc(2030, 5, 17, 10, 28, 59)),
+        ('2030-05-17 10:31', utc(2030, 5, 17, 10, 31)),
+    ],
+)
+def test_the_minute_that_has_just_passed_is_now(text, date):
+    assert dates.due(text, NOW) == date
 
 
 @pytest.mark.parametrize(
@@ -49,7 +69,7 @@ def test_a_date_is_read_as_utc_in_whole_seconds(text, date):
         '1969-12-31 23:59',
         '9999-01-01 00:00',
         '0001-01-01T00:00+12:00',
-        '9999-12-31T23:59-12:00',
+        '9999-12-30T23:59-12:00',
         '2030-06-01T12:30+25:00',
         '٢٠٣٠-06-01 12:30',
         'x' * 64,

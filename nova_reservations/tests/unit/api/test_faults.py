@@ -8,18 +8,23 @@ import webob
 import webob.exc
 
 from nova_reservations import exception
+from nova_reservations.api import cases
 from nova_reservations.api import faults
 
 # Exceptions that never reach a request. They end a worker's action or a
 # process, occur between a compute host and the scheduler, or are defects.
 INTERNAL = {
     exception.ReservationsError,
+    exception.AttemptLost,
     exception.ClaimLost,
     exception.Crowded,
     exception.Hopeless,
+    exception.HostRefused,
     exception.InvalidFigures,
     exception.InvalidTransition,
+    exception.NamedResourceTaken,
     exception.Repeated,
+    exception.ServersRefused,
     exception.UnreadableStats,
 }
 
@@ -34,10 +39,12 @@ def all_exceptions():
 
 @pytest.mark.parametrize('kind', all_exceptions())
 def test_every_exception_has_a_status_or_is_internal(kind):
-    assert (kind in faults.STATUS) != (kind in INTERNAL)
+    assert (kind in cases.CASES) != (kind in INTERNAL)
 
 
-@pytest.mark.parametrize('status', set(faults.STATUS.values()))
+@pytest.mark.parametrize(
+    'status', {case.status for case in cases.CASES.values()}
+)
 def test_every_status_can_be_said_to_clients_of_nova(status):
     assert status in webob.exc.status_map
 
@@ -48,6 +55,7 @@ def test_a_refusal_has_the_shape_that_clients_of_leases_read():
     assert answer.json == {
         'error_code': 404,
         'error_name': 404,
+        'error_kind': 'not_found',
         'error_message': 'Lease 7 could not be found',
     }
 
@@ -95,11 +103,11 @@ def test_a_bug_is_logged_and_not_told(caplog):
     assert 'secret' in caplog.text
 
 
-def test_a_subclass_has_the_status_of_its_base():
+def test_a_subclass_has_the_case_of_its_base():
     class Late(exception.InvalidState):
         pass
 
-    assert faults.status(Late('too late')) == 409
+    assert cases.of(Late('too late')).status == 409
 
 
 def test_clients_of_nova_get_the_fault_that_they_read():

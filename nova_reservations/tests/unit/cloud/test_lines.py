@@ -60,6 +60,8 @@ def hanging(line, database):
     finally:
         database['ping'], line.live = (lambda: None), live
         back.set()
+        if line._unanswered:
+            line._unanswered.join()
 
 
 def test_it_says_what_the_cell_says(line):
@@ -110,13 +112,37 @@ def test_a_silent_cell_is_asked_nothing_for_a_while(line, clock, database):
 def test_each_pause_is_longer_than_the_one_before(line, clock, database):
     line.longest = 4 * lines.SHORTEST
     pauses = []
-    with hanging(line, database):
-        for _ in range(4):
-            with pytest.raises(exception.CloudUnavailable):
-                line.ask(None, answer)
-            pauses.append(line._silent_until - clock.seconds)
-            clock.seconds = line._silent_until
+    for _ in range(4):
+        with (
+            hanging(line, database),
+            pytest.raises(exception.CloudUnavailable),
+        ):
+            line.ask(None, answer)
+        pauses.append(line._silent_until - clock.seconds)
+        clock.seconds = line._silent_until
     assert pauses == [lines.SHORTEST * factor for factor in (1, 2, 4, 4)]
+
+
+def test_a_silent_cell_costs_one_connection_however_long_it_is_silent(
+    line, clock, database
+):
+    asked, back = [], threading.Event()
+
+    def ping():
+        asked.append(threading.current_thread())
+        back.wait()
+
+    database['ping'], live, line.live = ping, line.live, NOW
+    for _ in range(5):
+        with pytest.raises(exception.CloudUnavailable):
+            line.ask(None, answer)
+        clock.seconds += lines.LONGEST
+    assert len(asked) == 1
+    # The time limit of the driver ends it, and then the cell is asked again.
+    back.set()
+    asked[0].join()
+    line.live = live
+    assert line.ask(None, answer, 'a') == ['a']
 
 
 def test_an_answer_that_takes_too_long_is_silence(line):

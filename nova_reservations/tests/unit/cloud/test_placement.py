@@ -9,6 +9,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.cloud import slot_classes
 
 
 @pytest.mark.parametrize(
@@ -108,3 +109,44 @@ class Answer:
 
     def json(self):
         return self._body
+
+
+class Read(Answer):
+    def __init__(self, status_code):
+        super().__init__(
+            {
+                'aggregates': ['its'],
+                'inventories': {},
+                'resource_provider_generation': 1,
+            }
+        )
+        self.status_code = status_code
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda check: placement.leave_aggregate('provider', 'its', check),
+        lambda check: slot_classes.ensure_child('host', 'ours', 'one', check),
+        lambda check: slot_classes.set_inventory('ours', 'CUSTOM', 1, check),
+    ],
+    ids=['aggregates', 'child', 'inventory'],
+)
+def test_nothing_is_written_by_who_has_lost_the_lease_while_reading(
+    monkeypatch, change
+):
+    """The answer may have taken an hour, and the slots be of another host."""
+    asked = []
+
+    def request(method, url, *also, body=None):
+        asked.append(method)
+        return Read(404 if url.endswith('ours') else 200)
+
+    def check():
+        if asked:
+            raise exception.ClaimLost(id='lease', worker='late')
+
+    monkeypatch.setattr(placement, 'request', request)
+    with pytest.raises(exception.ClaimLost):
+        change(check)
+    assert asked == ['get']

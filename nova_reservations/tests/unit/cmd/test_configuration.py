@@ -13,6 +13,7 @@ from oslo_upgradecheck import upgradecheck
 import pytest
 
 from nova_reservations import conf as options
+from nova_reservations.cloud import credentials
 from nova_reservations.cmd import status
 
 SHIPPED = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini').read_text()
@@ -160,7 +161,8 @@ def test_the_file_is_where_nova_api_reads_it(checks_of, tmp_path, monkeypatch):
     assert checks.api().code == status.Code.SUCCESS
 
 
-def test_a_service_user_is_recommended(checks_of):
+def test_a_service_user_is_recommended(checks_of, monkeypatch):
+    monkeypatch.setattr(credentials, 'context', lambda: None)
     assert checks_of('').service_user().code == status.Code.WARNING
     conf = '[service_user]\nsend_service_user_token = true\n'
     assert checks_of(conf).service_user().code == status.Code.SUCCESS

@@ -169,12 +169,13 @@ def test_several_sources_must_all_be_met():
         ('["==", "$region", "RegionTwo"]', 'this is RegionOne'),
         ('["!=", "$region", "RegionTwo"]', 'this is RegionOne'),
         ('["<in>", "$region", "RegionOne"]', 'by == or != only'),
-        ({'hw:cpu_policy': 'dedicated'}, 'only capabilities:, trait:'),
+        ({'hw:cpu_policy': 'dedicated'}, 'does not tell of hosts'),
         ({'gpu': '<or> A100 A30'}, 'like <or> A <or> B'),
         ({'gpu': '<or>'}, 'like <or> A <or> B'),
         ({'gpu': 's== Ampere A100'}, 'an operator and one word'),
         ({'vcpus': '<range-in> ( 1 8 )'}, 'an operator and one word'),
-        ({'gpu': '<all-in> A100'}, '<all-in> is no operator'),
+        ({'gpu': '<all-in>'}, 'an operator and one word'),
+        ({'gpu': '<range-in> A100'}, '<range-in> is no operator'),
     ],
 )
 def test_what_is_not_understood_is_refused_with_a_reason(source, reason):
@@ -318,3 +319,31 @@ def test_every_text_and_number_is_a_fact_of_a_host():
 )
 def test_the_size_is_the_number_of_comparisons(expression, size):
     assert requirements.size(expression) == size
+
+
+@pytest.mark.parametrize(
+    'expression',
+    [
+        Comparison('==', 'service_name', 'compute-1'),
+        AllOf((VCPUS, Comparison('==', 'hypervisor_hostname', 'node-1'))),
+        Comparison('==', 'id', 7.0),
+    ],
+)
+def test_a_certain_host_is_required_by_its_name(expression):
+    assert requirements.names_one(expression)
+
+
+@pytest.mark.parametrize(
+    'expression',
+    [
+        None,
+        VCPUS,
+        # A property of the operator's.
+        Comparison('==', 'name', 'compute-1'),
+        Comparison('!=', 'service_name', 'compute-1'),
+        Not(Comparison('==', 'service_name', 'compute-1')),
+        AnyOf((Comparison('==', 'service_name', 'compute-1'), GPU)),
+    ],
+)
+def test_any_of_several_hosts_may_be_required(expression):
+    assert not requirements.names_one(expression)

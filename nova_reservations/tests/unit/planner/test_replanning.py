@@ -248,3 +248,13 @@ def test_of_mixed_hosts_all_are_where_they_may_be(cloud):
     room = make_room(held, *asked)
     if room:
         apply(held, asked, room)
+
+
+def test_a_search_ends_when_its_time_is_over():
+    held = {
+        1: [promise('a', 1, 2, {1, 2})],
+        2: [promise('b', 3, 4, {1, 2})],
+    }
+    wanted = [[newcomer(0, 5, {1, 2})]]
+    assert not replanning.make_rooms(held, wanted, 200).refused
+    assert replanning.make_rooms(held, wanted, 200, lambda: True).refused

@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of the engine in two processes, of which one has the lock."""
 
+import pytest
+
 from nova_reservations.scheduler import engine_locks
 from nova_reservations.scheduler import loop
+
+
+class Look:
+    now = 'now'
+
+    def __str__(self):
+        return 'what is due'
 
 
 class Parts:
@@ -10,10 +19,15 @@ class Parts:
 
     def __init__(self):
         self.used = []
+        self.hangs = False
+        self.is_busy = False
 
     def look(self, ask=None):
         self.used.append('look')
-        return ask() if ask else 'what is due'
+        return ask() if ask else Look()
+
+    def tend(self, now):
+        self.used.append(f'tend {now}')
 
     def begin(self, found):
         self.used.append(f'begin {found}')
@@ -50,4 +64,69 @@ def test_a_process_that_is_stopped_leaves_the_work_to_another(tmp_path):
     loops[0]._tick()
     loops[1]._tick()
     assert first.used[-1] == 'close'
+    assert second.used[-1] == 'begin what is due'
+
+
+class Clock:
+    seconds = 1000.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (loop, engine_locks):
+        monkeypatch.setattr(module.time, 'monotonic', clock)
+    return clock
+
+
+def test_a_process_whose_threads_hang_leaves_the_work_to_another(
+    tmp_path, clock, caplog
+):
+    first, second = Parts(), Parts()
+    loops = [make(tmp_path, parts) for parts in (first, second)]
+    loops[0]._tick()
+    first.hangs = first.is_busy = True
+    for one in loops:
+        one._tick()
+    assert 'hang' in caplog.text
+    # It goes on with what it has begun, and begins nothing.
+    assert first.used[-1] == 'tend now'
+    assert second.used[-1] == 'begin what is due'
+
+
+def test_a_process_whose_threads_hang_goes_on_where_there_is_no_other(
+    tmp_path, clock, caplog
+):
+    parts = Parts()
+    alone = make(tmp_path, parts)
+    parts.hangs = True
+    offers = []
+    for _ in range(2 * loop.REMINDER):
+        alone._tick()
+        offers.append(alone.locks._lock is None)
+        clock.seconds += 1
+    assert sum(offers) == 2 * engine_locks.OFFER
+    assert caplog.text.count('Half of the threads') == 2
+    parts.hangs = False
+    alone._tick()
+    assert parts.used[-1] == 'begin what is due'
+    assert alone._offered_at is None
+
+
+def test_a_look_that_hangs_keeps_no_lock(tmp_path, clock):
+    first, second = Parts(), Parts()
+    hung, other = [make(tmp_path, parts) for parts in (first, second)]
+
+    def hang():
+        clock.seconds += loop.SILENCE
+        hung.watch()
+        other._tick()
+        return Look()
+
+    first.look = lambda ask=None: ask() if ask else hang()
+    hung._tick()
+    assert first.used == ['tend now']
     assert second.used[-1] == 'begin what is due'

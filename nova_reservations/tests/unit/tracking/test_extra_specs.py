@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.cloud import slots
+from nova_reservations.cloud import slot_flavors
 from nova_reservations.tracking import extra_specs
 
 AMOUNTS = st.decimals(0, 10**12 - 1, places=6)
@@ -34,7 +34,7 @@ def test_all_that_is_asked_for_is_found():
 
 
 def test_whose_slots_a_flavor_is_for_is_no_amount():
-    key = slots.RESERVATION_SPEC
+    key = slot_flavors.RESERVATION_SPEC
     specs = {key: '11111111-1111-4111-8111-111111111111'}
     assert extra_specs.amounts(specs) == {}
 

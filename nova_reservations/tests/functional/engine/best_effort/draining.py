@@ -3,7 +3,6 @@
 
 from nova_reservations import objects
 from nova_reservations.db import hosts as host_rows
-from nova_reservations.engine import audit
 
 
 def fill_pool(region):
@@ -30,10 +29,7 @@ def assert_given_back(region, *names):
 
 def findings(region):
     return [
-        each.problem
-        for each in audit.Audit(region.database, region.cloud).findings(
-            region.now
-        )
+        each.problem for each in region.services.audit.findings(region.now)
     ]
 
 

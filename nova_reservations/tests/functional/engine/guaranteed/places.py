@@ -8,7 +8,6 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import audit
 from nova_reservations.engine import lease_requests
 from nova_reservations.testing.region import minutes
 
@@ -106,4 +105,4 @@ def is_gone(region, lease):
 
 
 def findings(region):
-    return audit.Audit(region.database, region.cloud).findings(region.now)
+    return region.services.audit.findings(region.now)

@@ -13,6 +13,7 @@ from typing import ClassVar
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.event_actions import base as event_action
 from nova_reservations.plugins.event_actions import email
@@ -46,6 +47,26 @@ def occasion():
         lambda: [ports.Server('s', 'p', 'one', 'active')],
         ending='delete',
     )
+
+
+def message(announced):
+    return objects.Message(
+        'an-id',
+        'lease',
+        'reservation',
+        'an action',
+        announced.destination,
+        announced.body,
+        'before_end_lease',
+        test_steps.NOON,
+        test_steps.NOON,
+        None,
+    )
+
+
+def send(action, occasion):
+    [announced] = action.announce(occasion)
+    action.send(message(announced), test_steps.NOON)
 
 
 class Receiver:
@@ -96,7 +117,7 @@ class TestWebhook:
     def test_who_knows_the_secret_can_tell_who_it_is_from(
         self, hook, receiver, occasion
     ):
-        hook.tell(occasion)
+        send(hook, occasion)
         [(path, headers, body)] = receiver.got
         assert path == '/hook'
         stamp = headers[webhook.TIMESTAMP]
@@ -109,32 +130,43 @@ class TestWebhook:
         assert told['lease']['id'] == 'lease'
         assert told['servers'] == ['s']
 
-    def test_the_same_occasion_has_the_same_id(self, hook, receiver, occasion):
-        hook.tell(occasion)
-        hook.tell(occasion)
-        hook.tell(dataclasses.replace(occasion, id='another'))
-        first, again, other = (
-            headers[webhook.ID] for _, headers, _ in receiver.got
-        )
-        assert first == again != other
+    def test_a_repetition_has_the_same_id(self, hook, receiver, occasion):
+        send(hook, occasion)
+        send(hook, occasion)
+        assert {headers[webhook.ID] for _, headers, _ in receiver.got} == {
+            'an-id'
+        }
 
     def test_a_redirect_is_not_followed(self, hook, receiver, occasion):
         receiver.status = 307
         with pytest.raises(exception.CloudRefused):
-            hook.tell(occasion)
+            send(hook, occasion)
         assert [path for path, _, _ in receiver.got] == ['/hook']
 
-    def test_a_failure_does_not_keep_it_from_others(
+    def test_an_address_has_a_message_of_its_own(
         self, hook, receiver, occasion, opts
     ):
-        opts.set_override(
-            'webhook_addresses',
-            ['http://127.0.0.1:1/', receiver.url],
-            'reservations',
-        )
-        with pytest.raises(exception.CloudRefused, match='1 of its addresse'):
-            hook.tell(occasion)
+        addresses = ['http://user:pass-word@127.0.0.1:1/pa-th', receiver.url]
+        opts.set_override('webhook_addresses', addresses, 'reservations')
+        broken, sound = hook.announce(occasion)
+        assert 'word' not in broken.destination
+        assert 'pa-th' not in broken.destination
+        assert broken.destination.startswith('127.0.0.1:1 ')
+        with pytest.raises(exception.CloudRefused):
+            hook.send(message(broken), test_steps.NOON)
+        hook.send(message(sound), test_steps.NOON)
         assert len(receiver.got) == 1
+
+    def test_an_address_that_is_taken_away_gets_nothing_more(
+        self, hook, receiver, occasion, opts
+    ):
+        [announced] = hook.announce(occasion)
+        opts.set_override('webhook_addresses', [], 'reservations')
+        with pytest.raises(exception.CloudRefused, match='not set up'):
+            hook.send(message(announced), test_steps.NOON)
+        with pytest.raises(exception.CloudRefused, match='not set up'):
+            hook.announce(occasion)
+        assert receiver.got == []
 
     @pytest.mark.parametrize('name', ['webhook_addresses', 'webhook_secret'])
     def test_it_can_not_be_asked_for_where_it_is_not_set_up(
@@ -181,13 +213,24 @@ def post(opts, monkeypatch):
 
 class TestMail:
     def test_it_says_which_lease_ends_when(self, post, occasion):
-        post.tell(occasion)
+        send(post, occasion)
         [(where, message)] = Postman.sent
         assert where == ('mail.example.org', 25)
         assert message['To'] == 'u@example.org'
         text = message.get_content()
         assert '"a lease" (lease)' in text
         assert 'ends at 2030-01-01 14:30:00 UTC' in text
+
+    def test_a_mail_goes_through_the_database_as_it_is(self, post, occasion):
+        lease = dataclasses.replace(
+            occasion.booking.lease, name='\u00fc \u2713'
+        )
+        booking = dataclasses.replace(occasion.booking, lease=lease)
+        send(post, dataclasses.replace(occasion, booking=booking))
+        [(_, mail)] = Postman.sent
+        assert '"\u00fc \u2713" (lease)' in mail.get_content()
+        assert mail.as_bytes().isascii()
+        assert mail['Message-ID'] == '<an-id@nova-reservations>'
 
     def test_nobody_gets_a_header_into_it(self, post, occasion):
         lease = dataclasses.replace(
@@ -198,7 +241,7 @@ class TestMail:
             booking=dataclasses.replace(occasion.booking, lease=lease),
         )
         with pytest.raises(exception.CloudRefused):
-            post.tell(occasion)
+            send(post, occasion)
         assert Postman.sent == []
 
     def test_a_server_that_is_down_is_a_failure(
@@ -209,7 +252,7 @@ class TestMail:
 
         monkeypatch.setattr(smtplib, 'SMTP', refuse)
         with pytest.raises(exception.CloudRefused) as refusal:
-            post.tell(occasion)
+            send(post, occasion)
         assert 'mail.example.org' not in str(refusal.value)
 
 
@@ -225,3 +268,19 @@ class TestWhatIsInstalled:
         assert actions.validate({'before_end': 'webhook'}) == {
             'before_end': 'webhook'
         }
+
+    def test_messages_to_one_destination_have_ids_of_their_own(
+        self, opts, occasion, monkeypatch
+    ):
+        """Of what is told twice there is one message."""
+        actions = offered.Actions(fake_cloud.FakeCloud(), opts)
+        told = [
+            event_action.Announcement(*each)
+            for each in (('a', 'x'), ('a', 'y'), ('a', 'x'), ('b', 'x'))
+        ]
+        monkeypatch.setattr(
+            event_action.EventAction, 'announce', lambda *_: told
+        )
+        first, second, other = actions.announce(occasion)
+        assert (first.body, second.body, other.destination) == ('x', 'y', 'b')
+        assert len({first.id, second.id, other.id}) == 3

@@ -194,7 +194,7 @@ class TestHosts:
         plugin.start(booking)
         locked = cloud.boot('one', 'p')
         cloud.servers.delete_servers = lambda servers, check, now: {
-            locked: 'it is locked'
+            locked: objects.Reason.plain('it is locked')
         }
         assert plugin.end(booking) == base.Waiting(
             f'server {locked} (active) on host one can not be deleted: '
