@@ -16,6 +16,8 @@ nova-api, nova-scheduler, nova-conductor
 nova-api, nova-scheduler
   starts do not wait for the message bus
     nova.objects.aggregate:_aggregate_create_in_db(context, values, metadata)
+    nova.objects.aggregate:_metadata_add_to_db
+        (context, aggregate_id, metadata, max_retries, set_delete)
   every call of Nova
     nova.conf:CONF is object
     nova.context:RequestContext is type

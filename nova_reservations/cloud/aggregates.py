@@ -210,6 +210,9 @@ class Aggregates:
 
     @errors.translated()
     def origins(self) -> Mapping[str, str | None]:
+        # First, because leases may start meanwhile: an aggregate gets both
+        # keys in one transaction.
+        found = self.lease_aggregates()
         # An aggregate that is found by a metadata key has only this key in
         # its metadata.
         names: dict[str, str] = {
@@ -218,14 +221,14 @@ class Aggregates:
                 nova_context.get_admin_context(), DATABASE_KEY
             )
         }
-        return {uuid: names.get(uuid) for uuid in self.lease_aggregates()}
+        return {uuid: names.get(uuid) for uuid in found}
 
     @errors.translated()
     def sign(self, reservation_id: str, database: str) -> None:
         aggregate = _find(reservation_id)
         if aggregate is not None:
             fences.current()()
-            aggregate.update_metadata({DATABASE_KEY: database})
+            _set_metadata(aggregate, {DATABASE_KEY: database})
 
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: if two workers add
@@ -294,7 +297,7 @@ def _pool() -> nova_objects.Aggregate:
         )
     for aggregate in everything:
         if aggregate.name == POOL and not aggregate.availability_zone:
-            aggregate.update_metadata({POOL_KEY: 'true'})
+            _set_metadata(aggregate, {POOL_KEY: 'true'})
             return aggregate
     raise exception.CloudRefused(
         what=f'Aggregate {POOL}',
@@ -333,7 +336,7 @@ def _ensure(
                 ) from error
     lost = dict(metadata.items() - aggregate.metadata.items())
     if lost:
-        aggregate.update_metadata(lost)
+        _set_metadata(aggregate, lost)
     return aggregate
 
 
@@ -369,6 +372,15 @@ def _create_quietly(
         ) from error
     return nova_objects.Aggregate.get_by_uuid(
         nova_context.get_admin_context(), reservation_id
+    )
+
+
+def _set_metadata(
+    aggregate: nova_objects.Aggregate, values: Mapping[str, str]
+) -> None:
+    """Add to an aggregate's metadata, without notifications, too."""
+    nova_aggregate._metadata_add_to_db(
+        nova_context.get_admin_context(), aggregate.id, dict(values)
     )
 
 

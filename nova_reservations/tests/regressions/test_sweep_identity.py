@@ -8,7 +8,9 @@ backup those are the reservations of today. Issue 13, item 11.
 
 import dataclasses
 import datetime
+from unittest import mock
 
+from nova.objects import aggregate
 import pytest
 
 from nova_reservations.db import deleted_leases
@@ -307,9 +309,9 @@ class SweepOnNovaTest(shared.SharedNova):
         cloud = self.services.hosts.cloud
         name = identity.of(self.services.database)
         self.assertEqual({reservation.id: name}, cloud.aggregates.origins())
-        aggregate = self.aggregates()[reservation.id]
+        unsigned = self.aggregates()[reservation.id]
         self.admin_api.api_post(
-            f'/os-aggregates/{aggregate["id"]}/action',
+            f'/os-aggregates/{unsigned["id"]}/action',
             {'set_metadata': {'metadata': {'reservations:database': None}}},
         )
         self.assertEqual({reservation.id: None}, cloud.aggregates.origins())
@@ -318,3 +320,33 @@ class SweepOnNovaTest(shared.SharedNova):
         self.assertEqual({reservation.id: name}, cloud.aggregates.origins())
         sweep.run()
         self.assertIn(reservation.id, self.aggregates())
+
+    def test_a_lease_that_starts_while_aggregates_are_read_is_signed(self):
+        self.enrol('host1')
+        by_key = aggregate.AggregateList.get_by_metadata_key
+        reads = []
+
+        def read_and_start(*args):
+            reads.append(found := by_key(*args))
+            if len(reads) == 1:
+                self.lease()
+            return found
+
+        with mock.patch.object(
+            aggregate.AggregateList, 'get_by_metadata_key', read_and_start
+        ):
+            origins = self.services.hosts.cloud.aggregates.origins()
+        self.assertNotIn(None, origins.values())
+
+    def test_the_sweep_sends_no_notification_that_could_hang(self):
+        self.enrol('host1')
+        [reservation] = self.lease().reservations
+        cloud = self.services.hosts.cloud
+        unsigned = self.aggregates()[reservation.id]
+        self.admin_api.api_post(
+            f'/os-aggregates/{unsigned["id"]}/action',
+            {'set_metadata': {'metadata': {'reservations:database': None}}},
+        )
+        self.stub_out('nova.rpc.LEGACY_NOTIFIER', None)
+        leftovers.Sweep(self.services.database, cloud).run()
+        self.assertNotIn(None, cloud.aggregates.origins().values())
