@@ -263,18 +263,7 @@ def move_provider_generations(
 
 
 def delete(session: orm.Session, resource_id: int) -> None:
-    """Delete the host with all that belongs to it.
-
-    :raises: HostInUse if a lease that is not over holds it
-    """
-    held = resources.withdraw(session, resource_id)
-    if held:
-        raise exception.HostInUse(
-            host=resource_id,
-            reason=objects.plural(
-                held, 'reservation holds it', 'reservations hold it'
-            ),
-        )
+    """Delete a host that nothing holds, with all that belongs to it."""
     closings.delete(session, resource_id)
     host_facts.delete(session, resource_id)
     for table in (UNFIT, NESTED, TRAIT, HOST):

@@ -17,7 +17,6 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import pages
@@ -241,22 +240,6 @@ def ids_of(
             )
         )
     }
-
-
-def withdraw(session: orm.Session, resource_id: int) -> int:
-    """Keep new leases away, and return how many reservations still hold the
-    resource; if none does, delete its past allocations."""
-    # The lock on its row keeps bookings out until the commit.
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(generation=RESOURCE.c.generation + 1, reservable=False)
-    )
-    held = allocations.of_resource(session, resource_id)
-    if held:
-        return held
-    allocations.forget(session, ALLOCATION.c.resource_id == resource_id)
-    return 0
 
 
 def delete(session: orm.Session, resource_id: int) -> None:

@@ -42,6 +42,9 @@ from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)
 
+TAKEN_OVER = 'claims_taken_over'
+"""The counter of leases whose worker was gone, so that another took over."""
+
 DURATION = datetime.timedelta(seconds=30)
 """How long a claim stands if nobody renews it."""
 

@@ -31,6 +31,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import properties as properties_db
 from nova_reservations.db import tasks
+from nova_reservations.db import withdrawals
 from nova_reservations.engine import builds
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -420,7 +421,7 @@ class Enrolment:
         with self.database.writer() as session:
             done = closings.end(session, mine)
             if done:
-                hosts.delete(session, host.id)
+                withdrawals.remove_host(session, host.id)
         if not done:
             # Somebody has begun to enrol the host meanwhile.
             self.cloud.aggregates.mark(host.resource)

@@ -24,6 +24,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import properties as properties_db
 from nova_reservations.db import resources
+from nova_reservations.db import withdrawals
 from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import calendar
 from nova_reservations.engine import capacity as capacities
@@ -411,7 +412,7 @@ class Resources:
         :raises: DatabaseUnavailable
         """
         with self.database.writer() as session:
-            held = resources.withdraw(session, resource_id)
+            held = withdrawals.withdraw(session, resource_id)
             known = resources.get(session, resource_id)
             if held:
                 holders = properties_db.holders(session, resource_id)

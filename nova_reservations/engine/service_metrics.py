@@ -23,10 +23,10 @@ from nova_reservations.db import commitments
 from nova_reservations.db import migration
 from nova_reservations.db import service_metrics as rows
 from nova_reservations.db import unused
+from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
 from nova_reservations.engine import hosts
 from nova_reservations.engine import refusals
-from nova_reservations.engine.worker import worker
 from nova_reservations.objects import holds
 from nova_reservations.objects import states
 
@@ -291,9 +291,9 @@ def _counters(session: api.Session) -> Readings:
         reason: refusals.counter(reason)
         for reason in refusals.REASONS.values()
     }
-    found = rows.counted(session, worker.TAKEN_OVER, *by_reason.values())
+    found = rows.counted(session, claims.TAKEN_OVER, *by_reason.values())
     return {
-        'claims_taken_over_total': {(): float(found[worker.TAKEN_OVER])},
+        'claims_taken_over_total': {(): float(found[claims.TAKEN_OVER])},
         'refusals_total': {
             (reason,): float(found[name]) for reason, name in by_reason.items()
         },

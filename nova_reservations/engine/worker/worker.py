@@ -42,9 +42,6 @@ waits for Nova gives the claim back."""
 CHOICE = 200
 """A worker chooses from this many of the leases that are due the longest."""
 
-TAKEN_OVER = 'claims_taken_over'
-"""The counter of leases whose worker was gone, so that another took over."""
-
 TOGETHER = 25
 """The most leases that one thread starts together: others that start at the
 same moment are for other workers."""
@@ -312,7 +309,7 @@ class Worker:
                 ]
                 taken_over = sum(due_lease.left for due_lease in claimed)
                 if taken_over:
-                    counters.increment(session, TAKEN_OVER, taken_over)
+                    counters.increment(session, claims.TAKEN_OVER, taken_over)
         except exception.Conflict:
             return {}
         return {

@@ -16,6 +16,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import judgements
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.db import withdrawals
 from nova_reservations.objects import demand
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
@@ -120,7 +121,7 @@ def test_what_no_host_has_any_more_is_not_judged(any_database, enrolled):
     changed = fake_cloud.facts('four', specs=HOSTS['one'])
     with any_database.writer() as session:
         hosts.set_facts(session, enrolled['four'], changed, booking.NOW)
-        hosts.delete(session, enrolled['two'])
+        withdrawals.remove_host(session, enrolled['two'])
     with any_database.reader() as session:
         assert len(host_facts.values(session, 'cpu_info', 10)) == 1
         assert meeting(session, {SSD: 'true'}) == {'one', 'three', 'four'}

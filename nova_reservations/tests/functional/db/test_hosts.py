@@ -11,6 +11,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import counters
 from nova_reservations.db import hosts
 from nova_reservations.db import properties
+from nova_reservations.db import withdrawals
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
@@ -149,7 +150,7 @@ def test_a_deleted_host_leaves_nothing_behind(session):
     host_id = booking.enrol(session, 'one', properties={'gpu': '4'})
     booking.book(session, host_id, 1, 2, released=True)
     session.flush()
-    hosts.delete(session, host_id)
+    withdrawals.remove_host(session, host_id)
     assert hosts.by_uuid(session, fake_cloud.facts('one').uuid) is None
     assert properties.find(session, include_private=True) == []
     booking.enrol(session, 'one')
@@ -160,7 +161,7 @@ def test_a_host_that_is_held_is_not_deleted(session):
     booking.book(session, host_id, 1, 2)
     session.flush()
     with pytest.raises(exception.HostInUse):
-        hosts.delete(session, host_id)
+        withdrawals.remove_host(session, host_id)
 
 
 def test_the_pool_is_all_that_are_enrolled_and_its_counter_tells(session):
@@ -169,7 +170,7 @@ def test_the_pool_is_all_that_are_enrolled_and_its_counter_tells(session):
     two = booking.enrol(session, 'two', reservable=False)
     assert hosts.pool(session) == {'one', 'two'}
     assert counters.value(session, hosts.POOL) == before + 2
-    hosts.delete(session, two)
+    withdrawals.remove_host(session, two)
     assert hosts.pool(session) == {'one'}
     assert counters.value(session, hosts.POOL) == before + 3
     assert hosts.is_enrolled(session, 'one.example.org')

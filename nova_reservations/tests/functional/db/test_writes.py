@@ -52,6 +52,7 @@ from nova_reservations.db import tenancy
 from nova_reservations.db import unused
 from nova_reservations.db import usage
 from nova_reservations.db import windows
+from nova_reservations.db import withdrawals
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -96,7 +97,7 @@ def drainable(session: orm.Session) -> drainable_hosts.DrainableHost:
 def delete_host(session: orm.Session) -> None:
     theirs = range(249, listed.LEASES, test_indexes.HOSTS // 2)
     windows.release(session, [lease_id(number) for number in theirs], NOW)
-    hosts.delete(session, 500)
+    withdrawals.remove_host(session, 500)
 
 
 def untold(session: orm.Session) -> list[capacity.Freed]:

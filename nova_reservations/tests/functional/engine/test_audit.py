@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from nova_reservations.db import allocations
 from nova_reservations.db import hosts
 from nova_reservations.db import models
+from nova_reservations.db import withdrawals
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import stories
@@ -173,7 +174,7 @@ def test_a_host_that_is_marked_and_not_enrolled_is_named(region, auditor):
     """The host may be in another database, and without the trait it is open to
     all."""
     with region.database.writer() as session:
-        hosts.delete(session, 3)
+        withdrawals.remove_host(session, 3)
     [finding] = auditor.findings(region.now)
     assert region.cloud.known['three'].uuid in finding.problem
     assert finding.repair is None
