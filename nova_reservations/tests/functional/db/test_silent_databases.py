@@ -11,7 +11,8 @@ from nova_reservations import exception
 from nova_reservations.cloud import time_limits
 from nova_reservations.db import api
 
-NO_PATIENCE = 0.2
+LITTLE_PATIENCE = 2
+"""Seconds; a busy machine opens a connection in less."""
 
 SERVERS = pytest.mark.parametrize(
     'any_database', ['mysql', 'postgresql'], indirect=True
@@ -30,7 +31,7 @@ def silent():
 @pytest.fixture
 def limits():
     time_limits.install()
-    with time_limits.limited_to(NO_PATIENCE):
+    with time_limits.limited_to(LITTLE_PATIENCE):
         yield
 
 
@@ -44,13 +45,17 @@ def test_a_server_that_does_not_greet_is_not_waited_for(
 
 
 @SERVERS
-def test_an_answer_that_does_not_come_is_not_waited_for(any_database, limits):
+def test_an_answer_that_does_not_come_is_not_waited_for(any_database):
+    time_limits.install()
     with any_database.reader() as session:
         backend = session.get_bind().dialect.name
     any_database.dispose()
-    with pytest.raises(exception.DatabaseUnavailable):
-        with any_database.reader() as session:
-            session.execute(sa.text(SLEEP[backend]))
+    with (
+        time_limits.limited_to(LITTLE_PATIENCE),
+        pytest.raises(exception.DatabaseUnavailable),
+        any_database.reader() as session,
+    ):
+        session.execute(sa.text(SLEEP[backend]))
     with any_database.reader() as session:
         assert session.scalar(sa.text('SELECT 1')) == 1
 
