@@ -166,12 +166,12 @@ class _Addresses(neutron.Cast):
 
     def lose_one(self) -> None:
         with self.step('an administrator takes an address of a lease') as seen:
-            lease = self._lease(1, _ADDRESSES[2])
+            lease = self._lease(1)
             self.wait_for(lease, 'ACTIVE')
-            (given,) = self._given(lease).values()
+            ((lost, given),) = self._given(lease).items()
             path = '/v2.0/floatingips/'
             body(self.operator.network.delete(path + given['id']), 204)
-            taken = body(self._take(self.operator, _ADDRESSES[2]), 201)
+            taken = body(self._take(self.operator, lost), 201)
             (address,) = until(
                 'another one',
                 lambda: [*self._given(lease)],
