@@ -29,8 +29,7 @@ class _Fenced:
         part = getattr(self._cloud, name)
         if name in _PARTS:
             return _Part(part)
-        # Plugins of version 0.1 call methods of the whole; whatever else a
-        # cloud of somebody's own has is left as it is.
+        # A cloud of somebody's own may have more than the port.
         return _checked(part) if callable(part) else part
 
 

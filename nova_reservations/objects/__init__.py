@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen values that leave the database; live rows never do."""
+"""Frozen values that leave the database; live rows never do.
+
+Decision 0027: doc/source/decisions/0027-rooms-and-words
+"""
 
 from nova_reservations.objects.allocation import Access
 from nova_reservations.objects.allocation import Allocation

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 from typing import Protocol
 
-from debtcollector import deprecate
-
 from nova_reservations.objects import limits
 from nova_reservations.ports.aggregates import Aggregates
 from nova_reservations.ports.aggregates import GenerationChange
@@ -164,20 +162,3 @@ class LimitSource(Protocol):
 
         :raises: CloudUnavailable
         """
-
-
-_OLD_NAMES = {'Order': 'RequestKey', 'Tenant': 'PlacedServer'}
-
-
-def __getattr__(name: str) -> Any:
-    """Return a class by the name that it had for plugins of version 0.1."""
-    if name not in _OLD_NAMES:
-        raise AttributeError(f'module {__name__} has no attribute {name}')
-    new = _OLD_NAMES[name]
-    deprecate(
-        f'Using ports.{name} is deprecated',
-        message=f'Use ports.{new}.',
-        removal_version='0.3',
-        stacklevel=4,
-    )
-    return globals()[new]

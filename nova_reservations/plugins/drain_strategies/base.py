@@ -8,7 +8,6 @@ kind.
 import abc
 import dataclasses
 
-from debtcollector import removals
 from oslo_config import cfg
 
 from nova_reservations import objects
@@ -29,10 +28,6 @@ class DrainableHost:
 
     resource: objects.Resource
     servers: tuple[ports.PlacedServer, ...]
-
-    @removals.removed_property(message='Use servers.', removal_version='0.3')
-    def tenants(self) -> tuple[ports.PlacedServer, ...]:
-        return self.servers
 
 
 class DrainStrategy(abc.ABC):

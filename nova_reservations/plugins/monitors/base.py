@@ -17,7 +17,6 @@ import datetime
 from typing import Any
 from typing import ClassVar
 
-from debtcollector import deprecate
 from oslo_config import cfg
 
 from nova_reservations import ports
@@ -108,7 +107,7 @@ class Monitor(abc.ABC):
     @property
     def subscriptions(self) -> Sequence[Subscription]:
         """The notifications that the monitor wants; none if it only polls."""
-        return _subscriptions_of_0_2(self)
+        return ()
 
     def on_notification(
         self,
@@ -157,19 +156,3 @@ class Monitor(abc.ABC):
         :raises: CloudUnavailable
         """
         return {}
-
-
-def _subscriptions_of_0_2(monitor: Monitor) -> list[Subscription]:
-    """Return the subscriptions of a monitor that was written for version 0.2:
-    it has topics and, for all of them, event types."""
-    topics: Sequence[str] = getattr(monitor, 'topics', ())
-    event_types: Sequence[str] = getattr(monitor, 'event_types', ())
-    if not topics or not event_types:
-        return []
-    deprecate(
-        f'The topics and event_types of {type(monitor).__qualname__} are '
-        'deprecated',
-        message='Return subscriptions.',
-        removal_version='0.3',
-    )
-    return [Subscription(topic, event_types) for topic in topics]

@@ -34,22 +34,13 @@ def test_each_of_36_behaviours_has_a_file_that_exists() -> None:
     ] == []
 
 
-def test_new_names_of_modules_exist() -> None:
-    page = (_CONTRIBUTOR / 'names.rst').read_text()
-    modules = page.partition('\nModules\n')[2].partition('\nWords\n')[0]
-
-    assert [
-        path for path in _LAST_COLUMN.findall(modules) if not _exists(path)
-    ] == []
-
-
 @pytest.mark.parametrize(
     'page',
     [
         pytest.param(page, id=str(page.relative_to(_SOURCE)))
         for page in sorted(_SOURCE.rglob('*.rst'))
-        # names.rst has old names; another test checks request-to-row.rst.
-        if page.name not in ('names.rst', 'request-to-row.rst')
+        # Another test checks this page.
+        if page.name != 'request-to-row.rst'
     ],
 )
 def test_a_page_names_files_that_exist(page: pathlib.Path) -> None:

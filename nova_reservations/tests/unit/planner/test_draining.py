@@ -210,9 +210,3 @@ def test_one_of_another_package_is_found_by_its_entry_point(
     found = strategy_of(conf, 'quietest')
     assert type(found).__name__ == 'Quietest'
     assert found.cost(drainable(placed(), placed('stopped'))) == (1,)
-
-
-def test_a_strategy_may_still_call_servers_tenants():
-    host = drainable(placed())
-    with pytest.warns(DeprecationWarning):
-        assert host.tenants == host.servers

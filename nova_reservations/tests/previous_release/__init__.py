@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The configuration of the release before; it is never edited later."""
