@@ -161,7 +161,7 @@ class Hosts:
         return found
 
     def compute_services(
-        self, now: datetime.datetime | None, hosts: Collection[str]
+        self, now: datetime.datetime, hosts: Collection[str]
     ) -> Mapping[str, ports.ComputeService]:
         answers = cells.ask(cells.of_hosts(hosts), _services)
         known = {
@@ -175,7 +175,7 @@ class Hosts:
         }
 
     def services_by_cell(
-        self, now: datetime.datetime | None
+        self, now: datetime.datetime
     ) -> Mapping[str, Mapping[str, ports.ComputeService]]:
         found: dict[str, dict[str, ports.ComputeService]] = defaultdict(dict)
         answers = cells.ask(cells.everywhere(), _services_of_cell)
@@ -190,7 +190,7 @@ class Hosts:
         return found
 
     def _known(
-        self, service: nova_objects.Service, now: datetime.datetime | None
+        self, service: nova_objects.Service, now: datetime.datetime
     ) -> ports.ComputeService:
         return ports.ComputeService(
             up=self._is_up(service, now),
@@ -201,9 +201,9 @@ class Hosts:
         )
 
     def _is_up(
-        self, service: nova_objects.Service, now: datetime.datetime | None
+        self, service: nova_objects.Service, now: datetime.datetime
     ) -> bool:
-        if now is None or self._conf.servicegroup_driver != 'db':
+        if self._conf.servicegroup_driver != 'db':
             return self._service_group.service_is_up(service)
         # Compared with the engine's time: on a machine whose clock is wrong
         # all compute services would seem to be down.

@@ -134,23 +134,19 @@ class Hosts(Protocol):
         """
 
     def compute_services(
-        self, now: datetime.datetime | None, hosts: Collection[str]
+        self, now: datetime.datetime, hosts: Collection[str]
     ) -> Mapping[str, ComputeService]:
         """Return service host -> its nova-compute, GONE if it has none.
 
         Hosts whose cells do not answer are left out. Only the cells of the
         hosts are asked.
-
-        :param now: None: by the clock of Nova in this process
         """
 
     def services_by_cell(
-        self, now: datetime.datetime | None
+        self, now: datetime.datetime
     ) -> Mapping[str, Mapping[str, ComputeService]]:
         """Return cell -> service host -> its nova-compute, of all enabled
         cells that answer.
-
-        :param now: None: by the clock of Nova in this process
         """
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:

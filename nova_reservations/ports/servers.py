@@ -179,8 +179,7 @@ class Outcome:
 class Servers(Protocol):
     """The servers of all projects.
 
-    Nothing is begun on a host that is down at the time ``now``. Plugins of
-    version 0.1 do not give it; then Nova's clock in this process decides.
+    Nothing is begun on a host that is down at the time ``now``.
     """
 
     def occupancy(
@@ -293,8 +292,8 @@ class Servers(Protocol):
         self,
         servers: Collection[Server],
         check: Check,
+        now: datetime.datetime,
         keep_images: bool = False,
-        now: datetime.datetime | None = None,
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to delete the servers; does not wait.
 
@@ -314,7 +313,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
@@ -328,7 +327,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
@@ -341,7 +340,11 @@ class Servers(Protocol):
         """
 
     def unshelve_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime,
     ) -> Outcome:
         """Ask Nova to bring shelved servers back, once for a key; does not
         wait. A server that is not shelved counts as done."""
@@ -351,7 +354,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to confirm the open resizes and cold migrations of the
         servers; does not wait. They stay where they are.
@@ -364,7 +367,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Outcome:
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
@@ -378,7 +381,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Outcome:
         """Make an image of each server, once for a key, that belongs to its
         project; do not wait for it."""
@@ -388,7 +391,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Outcome:
         """Keep the servers' disks beyond their deletion; do not wait for it.
 
@@ -402,7 +405,7 @@ class Servers(Protocol):
         servers: Collection[Server],
         key: RequestKey,
         check: Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Outcome:
         """Ask Nova to suspend the servers that run; does not wait."""
 

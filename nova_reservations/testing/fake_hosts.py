@@ -79,7 +79,7 @@ class FakeHosts:
         return host_specs.passes(key, fact, spec)
 
     def compute_services(
-        self, now: datetime.datetime | None, hosts: Collection[str]
+        self, now: datetime.datetime, hosts: Collection[str]
     ) -> dict[str, ports.ComputeService]:
         works = ports.ComputeService(True, False, False)
         return {
@@ -91,7 +91,7 @@ class FakeHosts:
         }
 
     def services_by_cell(
-        self, now: datetime.datetime | None
+        self, now: datetime.datetime
     ) -> dict[str, dict[str, ports.ComputeService]]:
         found: dict[str, dict[str, ports.ComputeService]] = {}
         for host, service in self.compute_services(

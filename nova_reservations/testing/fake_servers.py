@@ -187,8 +187,8 @@ class FakeServers:
         self,
         servers: Collection[ports.Server],
         check: ports.Check,
+        now: datetime.datetime,
         keep_images: bool = False,
-        now: datetime.datetime | None = None,
     ) -> Mapping[str, objects.Reason]:
         refused = {}
         for server in self._each(servers, check):
@@ -203,7 +203,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         refused = {}
         for server in self._each(servers, check):
@@ -225,7 +225,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         refused: dict[str, str | objects.Reason] = {}
         for server in self._each(servers, check):
@@ -250,6 +250,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         for server in self._each(servers, check):
@@ -289,7 +290,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         refused = {}
         for server in self._each(servers, check):
@@ -307,7 +308,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         hosts = {server.host for server in servers}
@@ -330,7 +331,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         for server in self._each(servers, check):
@@ -370,7 +371,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         known = self._state.instances
         running = [server for server in servers if server.uuid in known]
@@ -381,7 +382,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         for server in self._each(servers, check):

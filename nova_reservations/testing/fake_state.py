@@ -314,19 +314,17 @@ class State:
             self._finish(server, _TASKS[task])
 
     def why_not_deleted(
-        self, server: ports.Server, now: datetime.datetime | None
+        self, server: ports.Server, now: datetime.datetime
     ) -> str | None:
         service = self.services.get(server.host)
         if service is not None and service.is_silent:
             return 'its host is down'
         failed_at = self.failed_deletions.get(server.uuid)
-        if failed_at and now and now - failed_at < RETRY:
+        if failed_at and now - failed_at < RETRY:
             return FAILED
         return None
 
-    def delete(
-        self, server: ports.Server, now: datetime.datetime | None
-    ) -> None:
+    def delete(self, server: ports.Server, now: datetime.datetime) -> None:
         """Delete a server, or have its host fail to delete it."""
         self.write('delete server')
         if server.uuid not in self.undeletable:
@@ -334,8 +332,7 @@ class State:
             return
         if server.uuid not in self.instances:
             return
-        if now is not None:
-            self.failed_deletions[server.uuid] = now
+        self.failed_deletions[server.uuid] = now
         self.instances[server.uuid] = dataclasses.replace(
             server, state=ports.ServerState.ERROR, task=None
         )

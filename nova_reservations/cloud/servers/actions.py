@@ -56,8 +56,8 @@ class Actions:
         self,
         servers: Collection[ports.Server],
         check: ports.Check,
+        now: datetime.datetime,
         keep_images: bool = False,
-        now: datetime.datetime | None = None,
     ) -> Mapping[str, objects.Reason]:
         return requests.reasons(
             requests.each(
@@ -79,7 +79,7 @@ class Actions:
         credentials.context()
 
     def _is_under_way(
-        self, server: ports.Server, now: datetime.datetime | None
+        self, server: ports.Server, now: datetime.datetime
     ) -> bool:
         """Return whether the server is being deleted, so that another request
         would be useless, or do harm.

@@ -38,10 +38,7 @@ LOG = log.getLogger(__name__)
 LOOK = datetime.timedelta(seconds=1)
 """For so long the state of a host's nova-compute is cached."""
 
-NO_TIME = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-"""The origin of times for the cache, if the caller gives none."""
-
-Clock = Callable[[], datetime.datetime | None]
+Clock = Callable[[], datetime.datetime]
 
 
 UNANSWERED = (
@@ -101,7 +98,7 @@ class Nova:
         )
 
     def busy(
-        self, instance: nova_objects.Instance, now: datetime.datetime | None
+        self, instance: nova_objects.Instance, now: datetime.datetime
     ) -> str | None:
         """Return why the server can't be changed now; None if it can."""
         if instance.task_state is not None:
@@ -114,28 +111,27 @@ class Nova:
             return 'its host is down'
         return None
 
-    def host_is_up(self, host: str, now: datetime.datetime | None) -> bool:
+    def host_is_up(self, host: str, now: datetime.datetime) -> bool:
         service = self._look(host, now)
         return service is not None and service.is_heard
 
-    def host_is_silent(self, host: str, now: datetime.datetime | None) -> bool:
+    def host_is_silent(self, host: str, now: datetime.datetime) -> bool:
         """Return whether guests may still run on the host, while nobody can
         tell."""
         service = self._look(host, now)
         return service is None or service.is_silent
 
     def _look(
-        self, host: str, now: datetime.datetime | None
+        self, host: str, now: datetime.datetime
     ) -> ports.ComputeService | None:
         """Return the host's nova-compute, from the cache if it was just read:
         for all servers of a host that are changed together, it is read once.
         """
-        moment = now or NO_TIME + datetime.timedelta(seconds=time.monotonic())
         with self._asking.setdefault(host, threading.Lock()):
             asked_at, service = self._seen.get(host, (None, None))
-            if asked_at is None or abs(moment - asked_at) >= LOOK:
+            if asked_at is None or abs(now - asked_at) >= LOOK:
                 service = self._hosts.compute_services(now, [host]).get(host)
-                self._seen[host] = moment, service
+                self._seen[host] = now, service
         return service
 
     @property
@@ -211,16 +207,16 @@ Step = Callable[[Request, str], Answer]
 for, or why Nova refuses; raises Failed if waiting is of no use."""
 
 
-def running(now: datetime.datetime | None) -> Clock:
+def running(now: datetime.datetime) -> Clock:
     """Return a clock that starts at this time.
 
     Requests for many servers take long, and a host may fail meanwhile.
     """
     begun = time.monotonic()
 
-    def clock() -> datetime.datetime | None:
+    def clock() -> datetime.datetime:
         passed = datetime.timedelta(seconds=time.monotonic() - begun)
-        return now and now + passed
+        return now + passed
 
     return clock
 
@@ -237,7 +233,7 @@ class Awaited:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> ports.Outcome:
         request = Request(
             key, frozenset(server.host for server in servers), running(now)
@@ -257,7 +253,7 @@ class Asked:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
-        now: datetime.datetime | None = None,
+        now: datetime.datetime,
     ) -> Mapping[str, objects.Reason]:
         return reasons(self._awaited(servers, key, check, now))
 

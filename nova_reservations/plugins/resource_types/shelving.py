@@ -189,6 +189,7 @@ def _call_back(
         ],
         order,
         booking.check,
+        booking.now,
     )
     return ports.Outcome(
         {**coming.waiting, **leaving.waiting, **building},

@@ -34,8 +34,6 @@ def ask(world, verb, server, key=KEY, check=go_on, now=None):
     now = now or world.now
     if verb == 'drain_servers':
         outcome = call([found], key, now, check)
-    elif verb == 'unshelve_servers':
-        outcome = call([found], key, check)
     else:
         outcome = call([found], key, check, now)
     if not isinstance(outcome, ports.Outcome):
@@ -86,9 +84,10 @@ class TestEach:
         for verb in VERBS:
             with pytest.raises(exception.ClaimLost):
                 ask(world, verb, server, check=lost)
-        for method in ('delete_servers', 'evacuate'):
-            with pytest.raises(exception.ClaimLost):
-                getattr(world.cloud.servers, method)([before], lost)
+        with pytest.raises(exception.ClaimLost):
+            world.cloud.servers.delete_servers([before], lost, world.now)
+        with pytest.raises(exception.ClaimLost):
+            world.cloud.servers.evacuate([before], lost)
         assert world.known(server) == before
         assert list(world.images(server)) == []
 
@@ -99,7 +98,7 @@ class TestEach:
         for verb in VERBS:
             assert ask(world, verb, gone) == (None, None), verb
         servers = world.cloud.servers
-        assert servers.delete_servers([gone], go_on) == {}
+        assert servers.delete_servers([gone], go_on, world.now) == {}
         assert servers.settle_servers([gone], KEY, world.now, go_on) == {}
         assert servers.evacuate([gone], go_on) == {}
 
@@ -122,20 +121,23 @@ class TestDelete:
     def test_one_is_deleted_and_may_be_again(self, world):
         server = world.boot(world.hosts[0])
         found = world.known(server)
-        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, world.now) == {}
         world.eventually(
             lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )
         assert set(world.cloud.servers.gone_servers([server])) == {server}
         assert world.cloud.servers.find_servers([server]) == {}
-        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, world.now) == {}
 
     def test_one_whose_host_is_forced_down_is_deleted(self, world):
         """An operator forces a host down if nothing runs there any more."""
         server = world.boot(world.hosts[0])
         found = world.known(server)
         world.force_down(world.hosts[0])
-        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, world.now) == {}
         world.eventually(
             lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )
@@ -165,7 +167,8 @@ class TestDelete:
         server = world.boot(world.hosts[0])
         world.shelve(server)
         found = world.known(server)
-        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, world.now) == {}
         world.eventually(
             lambda: set(world.cloud.servers.gone_servers([server])) == {server}
         )

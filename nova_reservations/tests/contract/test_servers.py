@@ -119,7 +119,8 @@ class TestFinding:
         assert found.task == 'scheduling'
         assert not found.unbuilt
         assert set(world.cloud.servers.gone_servers([server])) == set()
-        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, world.now) == {}
         world.eventually(
             lambda: set(world.cloud.servers.gone_servers([server])) == {server}
         )

@@ -374,10 +374,11 @@ class TestServers:
         assert seen.moved_to == {target}
         assert (seen.host, seen.condition) == ('host1', 'resized')
         confirm = world.cloud.servers.confirm_resizes
+        key = ports.RequestKey(reservation_id)
         with pytest.raises(exception.ClaimLost):
-            confirm([seen], ports.RequestKey(reservation_id), lost)
+            confirm([seen], key, lost, world.now)
         for _ in range(2):
-            assert not confirm([seen], ports.RequestKey(reservation_id), go_on)
+            assert not confirm([seen], key, go_on, world.now)
         world.eventually(
             lambda: in_slots(world, reservation_id, [server]) == (set(), set())
         )
@@ -406,7 +407,7 @@ class TestServers:
         )
         assert set(left) == set()
         world.cloud.servers.unshelve_servers(
-            [found], ports.RequestKey(reservation_id), go_on
+            [found], ports.RequestKey(reservation_id), go_on, world.now
         )
         world.eventually(lambda: world.known(server).state == 'active')
         assert world.known(server).host not in ('', 'host1')

@@ -94,14 +94,21 @@ class BeforeEndTest(shared.SharedNova):
         order = ports.RequestKey('an occasion')
         with fixtures.MonkeyPatch('nova.objects.Instance.save', _kill):
             self.assertRaises(
-                Killed, cloud.servers.snapshot_servers, [found], order, go_on
+                Killed,
+                cloud.servers.snapshot_servers,
+                [found],
+                order,
+                go_on,
+                self.now,
             )
         [left] = self._snapshots('precious')
-        cloud.servers.snapshot_servers([found], order, go_on)
+        cloud.servers.snapshot_servers([found], order, go_on, self.now)
         self._wait_for_server_parameter(
             server, {'OS-EXT-STS:task_state': None}
         )
-        outcome = cloud.servers.snapshot_servers([found], order, go_on)
+        outcome = cloud.servers.snapshot_servers(
+            [found], order, go_on, self.now
+        )
         self.assertEqual(ports.Outcome({}, {}), outcome)
         [image] = self._snapshots('precious')
         self.assertNotEqual(left['id'], image['id'])

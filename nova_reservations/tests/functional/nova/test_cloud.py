@@ -227,7 +227,7 @@ class CloudTest(shared.SharedNova):
         host = self.host_of(server)
         self._set_disable_terminate(server)
         [found] = self.cloud.servers.occupancy(self.resources)[host].servers
-        refused = self.cloud.servers.delete_servers([found], go_on)
+        refused = self.cloud.servers.delete_servers([found], go_on, self.now)
         self.assertEqual(
             'its termination is disabled', refused[server['id']].told
         )

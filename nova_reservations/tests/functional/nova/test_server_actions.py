@@ -50,6 +50,7 @@ class ServerActionsTest(shared.SharedNova):
                 self._find(*servers),
                 ports.RequestKey('a lease', attempt),
                 go_on,
+                self.now,
             )
             self.assertEqual({}, self.outcome.waiting)
 
@@ -58,7 +59,10 @@ class ServerActionsTest(shared.SharedNova):
 
     def _once(self, verb, server, attempt=0):
         outcome = verb(
-            self._find(server), ports.RequestKey('a lease', attempt), go_on
+            self._find(server),
+            ports.RequestKey('a lease', attempt),
+            go_on,
+            self.now,
         )
         return told(outcome.waiting | outcome.failed).get(server['id'])
 
@@ -207,7 +211,7 @@ class ServerActionsTest(shared.SharedNova):
                 {}, self._until_done(self.cloud.servers.save_servers, server)
             )
             self.cloud.servers.delete_servers(
-                self._find(server), go_on, keep_images=keep
+                self._find(server), go_on, self.now, keep_images=keep
             )
             self._wait_until_deleted(server)
             self.assertEqual(images, len(self._images(f'{name}-shelved')))
@@ -349,6 +353,9 @@ class ServerActionsTest(shared.SharedNova):
             self.assertIsNone(self._task(server))
         with self.assertRaisesRegex(Exception, 'Keystone can not be reached'):
             self.cloud.servers.shelve_servers(
-                self._find(running), ports.RequestKey('a lease'), go_on
+                self._find(running),
+                ports.RequestKey('a lease'),
+                go_on,
+                self.now,
             )
         self.assertIsNone(self._task(running))

@@ -101,14 +101,6 @@ def test_an_answer_that_does_not_come_is_no_failure_of_a_server(error):
     assert [*outcome.waiting] == ['silent']
 
 
-def test_who_gives_no_time_has_no_more_looks():
-    hosts = Hosts()
-    nova = requests.Nova(hosts)
-    assert nova.host_is_up('one', None)
-    assert nova.host_is_up('one', None)
-    assert hosts.looks == [None]
-
-
 @pytest.mark.parametrize(
     'service, is_silent',
     [
@@ -137,4 +129,3 @@ def test_the_time_goes_on_from_that_of_the_step(monkeypatch):
     assert clock() == NOON
     seconds = 95.0
     assert clock() == NOON + 90 * SECOND
-    assert requests.running(None)() is None
