@@ -37,6 +37,7 @@ from nova_reservations.engine import enforcement as enforcements
 from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import late_servers
 from nova_reservations.engine import lease_exists
 from nova_reservations.engine import lease_lists
 from nova_reservations.engine import leases
@@ -61,7 +62,6 @@ from nova_reservations.engine import settings
 from nova_reservations.engine import sharing
 from nova_reservations.engine import short_waits
 from nova_reservations.engine import unused_leases
-from nova_reservations.engine import usage_gaps
 from nova_reservations.engine import usage_reports
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
@@ -304,7 +304,7 @@ def assemble(parts: Parts) -> Services:
             promises.demand,
             exists,
             purges,
-            usage_gaps.UsageGaps(database),
+            late_servers.LateServers(database),
             options,
         ).all(),
     )

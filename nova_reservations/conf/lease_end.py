@@ -114,13 +114,11 @@ Minutes after its start at which a lease of hosts or slots is unused if
 nova-scheduler has let no server into it.
 
 A server that was let in once, and be it for a minute, makes a lease used until
-its end. So do, where nova-schedulers of an earlier release have let it in, a
-server or anything else that is on its hosts now. A lease that starts late has
-the time from then on. Leases that lack hosts that have failed are never
-unused; nor are those that servers carry (``lease_params``, guaranteed ones
-too), and windows of maintenance.
-
-Set it when all nova-schedulers run this release.
+its end. So does whatever else is on its hosts when they are looked at, such as
+a server that was moved there by force. A lease that starts late has the time
+from then on. Leases that lack hosts that have failed are never unused; nor are
+those that servers carry (``lease_params``, guaranteed ones too), and windows
+of maintenance.
 
 Possible values:
 

@@ -292,8 +292,7 @@ class Fact(Base):
 
 
 class HostFact(Base):
-    """It goes with its host, so that a process which does not know this table
-    can delete hosts."""
+    """It goes with its host."""
 
     __tablename__ = 'nr_host_facts'
 
@@ -983,8 +982,7 @@ class DeletedReservation(Base):
     """A reservation of a deleted lease: its leftovers are recognised by its
     id.
 
-    It refers to no row, so that a scheduler which does not know this table can
-    purge deleted leases.
+    It refers to no row: of some leases no more is kept.
 
     :ivar deleted_at: of a lease that had not begun, and of which no more is
         kept; None: it is kept as long as the deleted lease.

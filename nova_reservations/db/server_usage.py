@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -53,6 +54,14 @@ class Stay:
     carries: bool
 
 
+class Row(NamedTuple):
+    """A row of the record."""
+
+    id: int
+    lease_id: str
+    reservation_id: str
+
+
 def admit(
     session: orm.Session,
     server_uuid: str,
@@ -76,32 +85,23 @@ def admit(
         return
     known = session.execute(
         sa.select(USAGE).where(
-            USAGE.c.server_uuid == server_uuid,
-            sa.or_(USAGE.c.goes_on.is_not(None), USAGE.c.ended_at.is_(None)),
+            USAGE.c.server_uuid == server_uuid, USAGE.c.ended_at.is_(None)
         )
     ).all()
-    same = dataclasses.asdict(size) | {
-        'reservation_id': reservation_id,
-        'goes_on': server_uuid,
-        'ended_at': None,
-    }
+    same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
     if any(
         row.started_at >= now
         and all(getattr(row, name) == value for name, value in same.items())
         for row in known
     ):
         return
-    _end(
-        session,
-        {row.id: row.started_at for row in known if row.ended_at is None},
-        now,
-    )
-    _unmark(session, [row.id for row in known if row.ended_at is not None])
+    _end(session, {row.id: row.started_at for row in known}, now)
     is_active = lease.status == states.Lease.ACTIVE
     session.execute(
         sa.insert(USAGE).values(
             **same,
             server_uuid=server_uuid,
+            goes_on=server_uuid,
             lease_id=lease.id,
             project_id=lease.project_id,
             user_id=lease.user_id,
@@ -118,7 +118,7 @@ def _held_lease(
 
     Galera's nodes do not know of each other's locks. A server that one lets in
     while another ends the lease is forgotten when the lease gives its hosts
-    back, or ends at the hourly look (``engine/usage_gaps.py``).
+    back, or ends at the hourly look (``engine/late_servers.py``).
     """
     lease_id = (
         sa.select(RESERVATION.c.lease_id)
@@ -136,15 +136,6 @@ def _held_lease(
         .where(LEASE.c.id == lease_id, LEASE.c.status.in_(sorted(LETS_IN)))
         .with_for_update(read=True)
     ).first()
-
-
-def _unmark(session: orm.Session, ids: Collection[int]) -> None:
-    """Clear goes_on, which is unique, of rows that have ended: workers of a
-    release that does not know this column leave it set."""
-    if ids:
-        session.execute(
-            sa.update(USAGE).where(USAGE.c.id.in_(ids)).values(goes_on=None)
-        )
 
 
 def begin(
@@ -331,6 +322,34 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
         )
         for row in rows
     ]
+
+
+def going_on(session: orm.Session, after: int, limit: int) -> list[Row]:
+    """Return a page of the rows that go on.
+
+    :param after: the last row of the page before; 0 for the first page
+    """
+    rows = session.execute(
+        sa.select(USAGE.c.id, USAGE.c.lease_id, USAGE.c.reservation_id)
+        .where(USAGE.c.ended_at.is_(None), USAGE.c.id > after)
+        # In the order of the index: otherwise PostgreSQL may read all past
+        # rows by their ids.
+        .order_by(USAGE.c.ended_at, USAGE.c.id)
+        .limit(limit)
+    )
+    return [Row(*row) for row in rows]
+
+
+def not_over(session: orm.Session, lease_ids: Collection[str]) -> set[str]:
+    """Return those of the leases of which rows may go on."""
+    return set(
+        session.scalars(
+            sa.select(LEASE.c.id).where(
+                LEASE.c.id.in_(lease_ids),
+                LEASE.c.status.in_(sorted(LETS_IN)),
+            )
+        )
+    )
 
 
 def _going_on(

@@ -170,7 +170,6 @@ def settle(
         session, [item.id for lease in leases for item in lease.recorded]
     )
     known = going_on(session, ids)
-    begins = _begins(session, leases, holdings.keys() - known.keys(), now)
     changes = _Changes()
     let_out = False
     for lease in leases:
@@ -178,36 +177,17 @@ def settle(
         # count.
         at = min(now, lease.end_date)
         for item in lease.reservations:
-            row = {
-                **_of_lease(lease, item),
-                'started_at': begins.get(item.id, at),
-            }
             _compare(
                 changes,
                 holdings.get(item.id, {}),
                 known.get(item.id, {}),
                 at,
-                row,
+                {**_of_lease(lease, item), 'started_at': at},
             )
         if lease.status not in _BEFORE_END:
             over = [item.id for item in lease.reservations]
             let_out |= server_usage.end(session, over, at)
     _write(session, changes)
-    return let_out or changes != _Changes()
-
-
-def end(
-    session: orm.Session,
-    reservation_ids: Collection[str],
-    at: datetime.datetime,
-) -> bool:
-    """Record that reservations of a lease that is gone hold nothing from then
-    on; return whether the record has changed."""
-    changes = _Changes()
-    for recorded in going_on(session, reservation_ids).values():
-        _compare(changes, {}, recorded, at, {})
-    _write(session, changes)
-    let_out = server_usage.end(session, reservation_ids, at)
     return let_out or changes != _Changes()
 
 
@@ -301,37 +281,6 @@ def going_on(
     ):
         found[row.reservation_id][row.resource_class, row.degraded] = row
     return found
-
-
-def _begins(
-    session: orm.Session,
-    leases: Collection[objects.Lease],
-    unknown: Collection[str],
-    now: datetime.datetime,
-) -> dict[str, datetime.datetime]:
-    """Return reservation id -> when it began, of those that began before and
-    have no record: a worker of an earlier release has started them.
-
-    :param unknown: reservations that hold something, but have no open record
-    """
-    begins = {
-        item.id: start.updated_at
-        for lease in leases
-        if lease.status == states.Lease.ACTIVE
-        for item in lease.reservations
-        if item.id in unknown
-        and (start := lease.event(states.EventType.START)) is not None
-        and start.updated_at is not None
-        and start.updated_at < now
-    }
-    if begins:
-        for reservation_id in session.scalars(
-            sa.select(USAGE.c.reservation_id.distinct()).where(
-                USAGE.c.reservation_id.in_(begins)
-            )
-        ):
-            del begins[reservation_id]
-    return begins
 
 
 def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:

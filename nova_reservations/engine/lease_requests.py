@@ -236,8 +236,7 @@ class LeaseRequests:
         self, asked: NewLease, kind: states.LeaseType
     ) -> int | None:
         if kind == states.LeaseType.RETRY:
-            # As many retries as the longest wait has: a worker of an earlier
-            # release knows only the number of retries.
+            # Owners see how long the lease waits at the most.
             wait, interval = (
                 self.options.max_create_wait,
                 self.options.create_retry_interval,

@@ -160,29 +160,16 @@ def check_none_leaves(
 ) -> None:
     """:raises: BeingGivenBack while anything of the lease is being given back:
     what turns out to be used must stay for as long as the lease
-    :raises: InvalidState if no worker gives it back
     """
     params = {item.id: item.params for item in lease.reservations}
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
     )
-    surplus = _slots(session, types, lease, params)
-    if surplus or any(
+    if _slots(session, types, lease, params) or any(
         holding.leaving_at is not None
         for holdings in held.values()
         for holding in holdings
     ):
-        if surplus and lease.prepared:
-            # A worker of the previous release handled the change, and does
-            # not give back slots.
-            raise exception.InvalidState(
-                kind='Lease',
-                id=lease.id,
-                status=lease.status,
-                reason='it has more slots than amount says: change it to the '
-                'same amount first, by a request of its own, to give them '
-                'back',
-            )
         raise exception.BeingGivenBack(
             kind='Lease',
             id=lease.id,

@@ -168,8 +168,8 @@ class UnusedLeases:
             return False
         try:
             if any(_is_used(*each) for each in bookings):
-                # A nova-scheduler of an earlier release let a server in, and
-                # did not write that.
+                # It did not come by nova-scheduler, which would have written
+                # that: some moves by force go past it.
                 with self.database.writer() as session:
                     access.use(session, lease_id, now)
                 return False

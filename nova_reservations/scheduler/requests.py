@@ -46,8 +46,6 @@ def bind_no_host(request_spec: nova_objects.RequestSpec) -> None:
     """
     flavor = request_spec.flavor
     specs = flavor.extra_specs if 'extra_specs' in flavor else {}
-    # An older worker has taken the other key off what the lease has left, and
-    # not this one.
     if ids.is_like(specs.get(slot_flavors.BLAZAR_SPEC, '')):
         flavor.extra_specs = {
             key: value

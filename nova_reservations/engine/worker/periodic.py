@@ -21,6 +21,7 @@ from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import idempotency
+from nova_reservations.engine import late_servers
 from nova_reservations.engine import lease_exists
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
@@ -29,7 +30,6 @@ from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import settings
 from nova_reservations.engine import unused_leases
-from nova_reservations.engine import usage_gaps
 
 LOG = log.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Tasks:
     demand: demand.Demand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
-    usage_gaps: usage_gaps.UsageGaps
+    late_servers: late_servers.LateServers
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -125,7 +125,7 @@ class Tasks:
 
     def _purge(self, now: datetime.datetime) -> None:
         # First, because purged leases can not tell any more when they ended.
-        self.usage_gaps.close(now)
+        self.late_servers.end(now)
         self.purge.run(now)
 
     def _tell_of_leases(self, now: datetime.datetime) -> None:

@@ -112,24 +112,6 @@ class TestWholeHosts:
             (32, False, 1, 9)
         }
 
-    def test_a_lease_of_before_the_record_is_known_from_its_start(
-        self, session, lease
-    ):
-        start = objects.Event(
-            'id',
-            lease.id,
-            states.EventType.START,
-            booking.at(1),
-            states.Event.DONE,
-            booking.at(0),
-            booking.at(2),
-        )
-        lease = dataclasses.replace(lease, events=(start,))
-        usage.settle(session, [lease], booking.at(5))
-        assert {row[3:] for row in had(session)} == {(2, None)}
-        usage.settle(session, [over(lease)], booking.at(6))
-        assert {row[3:] for row in had(session)} == {(2, 6)}
-
 
 def test_slots_count_as_slots_and_by_what_they_hold(session):
     host = booking.enrol(session, 'one')

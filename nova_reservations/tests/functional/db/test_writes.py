@@ -46,11 +46,11 @@ from nova_reservations.db import properties
 from nova_reservations.db import purge
 from nova_reservations.db import resources
 from nova_reservations.db import server_failures
+from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
 from nova_reservations.db import unused
-from nova_reservations.db import usage
 from nova_reservations.db import windows
 from nova_reservations.db import withdrawals
 from nova_reservations.objects import states
@@ -270,7 +270,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, MANY, states.Lease.TERMINATING, LATER
     ),
     lambda session: used.settle(session, MANY, states.Lease.TERMINATING),
-    lambda session: usage.end(session, [lease_id(10)], LATER),
+    lambda session: server_usage.end(session, [lease_id(10)], LATER),
     *used.WRITES,
     lambda session: used.settle(session, MANY, states.Lease.ACTIVE),
     *parts.WRITES,

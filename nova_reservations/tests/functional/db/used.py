@@ -7,7 +7,6 @@ import dataclasses
 import datetime
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
@@ -17,7 +16,6 @@ from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import server_usage
 from nova_reservations.db import usage
-from nova_reservations.db import usage_gaps
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 from nova_reservations.tests import booking
@@ -42,7 +40,6 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, server_usage.watched(session, '', 50), booking.NOW
     ),
     lambda session: server_usage.forget(session, [listed.lease_id(10)]),
-    lambda session: admit_again(session),
 ]
 
 OFTEN = {
@@ -114,22 +111,12 @@ OFTEN = {
             }
         ),
     ),
-    'what goes on by the record': listed.Often(
-        lambda session: usage_gaps.going_on(
-            session, usage_gaps.Kind.HELD, 7, 50
-        ),
-        frozenset({'ix_nr_usage_ended'}),
-    ),
     'which servers are in reservations by the record': listed.Often(
-        lambda session: usage_gaps.going_on(
-            session, usage_gaps.Kind.SERVERS, 7, 50
-        ),
+        lambda session: server_usage.going_on(session, 7, 50),
         frozenset({'ix_nr_server_usage_ended'}),
     ),
     'which of some leases are active': listed.Often(
-        lambda session: usage_gaps.not_over(
-            session, usage_gaps.Kind.SERVERS, IDS
-        )
+        lambda session: server_usage.not_over(session, IDS)
     ),
 }
 
@@ -165,16 +152,6 @@ def admit(session: orm.Session, number: int) -> None:
         records.Size('m1.small', 1, 2, 3),
         booking.at(9000),
     )
-
-
-def admit_again(session: orm.Session) -> None:
-    """Admit a server again after an older nova-scheduler has recorded its end:
-    that release does not know ``goes_on``, and does not clear it."""
-    server = listed.lease_id(9)
-    ended = {'goes_on': server, 'ended_at': booking.at(8)}
-    row = next(servers()) | {'server_uuid': server} | ended
-    session.execute(sa.insert(models.ServerUsage), [row])
-    admit(session, 9)
 
 
 def tables() -> Iterator[tuple[type[models.Base], Iterator[dict[str, Any]]]]:

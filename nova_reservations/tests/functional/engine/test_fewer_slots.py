@@ -11,7 +11,6 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import audit
-from nova_reservations.db import leases
 from nova_reservations.engine import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
@@ -213,19 +212,6 @@ class TestRefusals:
         region.change(lease, amount=4, end=90)
         region.work()
         assert_consistent(region, lease)
-
-    def test_a_worker_of_the_release_before_has_left_them(self, region, lease):
-        region.change(lease, amount=7)
-        with region.database.writer() as session:
-            leases.change(
-                session, region.see(lease), region.now, prepared=True
-            )
-        region.work()
-        assert 'change it to the same amount' in refused(region, lease, end=90)
-        region.change(lease, amount=7)
-        region.work()
-        assert_consistent(region, lease)
-        region.change(lease, end=90)
 
     def test_it_is_not_known_how_many_are_used(self, region, lease):
         def silent(*_):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts as rows
 from nova_reservations.db import pages
-from nova_reservations.engine import usage_gaps
+from nova_reservations.engine import late_servers
 from nova_reservations.engine.purge import TASK
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
@@ -117,7 +117,7 @@ def test_where_nothing_changed_many_hosts_are_no_more_to_ask(fleets):
     # The purge also looks at open records of use, by the hour and in pages.
     (least, calls), (most, same_calls) = few.pop(TASK), many.pop(TASK)
     assert calls == same_calls
-    assert most - least <= STATEMENTS_OF_A_PAGE * (MANY // usage_gaps.PAGE)
+    assert most - least <= STATEMENTS_OF_A_PAGE * (MANY // late_servers.PAGE)
     assert few == many
 
 

@@ -4,11 +4,9 @@
 import dataclasses
 
 import pytest
-import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.db import models
 from nova_reservations.db import server_usage
 from nova_reservations.db import usage
 from nova_reservations.engine import deleted_servers
@@ -66,45 +64,6 @@ def test_one_goes_on_once_however_often_it_is_let_in(region, let_in):
         ('server', 'm1.small', 0, 5),
         ('server', 'm1.small', 5, None),
     ]
-
-
-class TestBesideAnOlderRelease:
-    """The older release's nova-schedulers run on while others are restarted.
-    They do not mark uses that go on."""
-
-    @pytest.fixture
-    def write(self, region):
-        def write(**columns):
-            with region.database.writer() as session:
-                session.execute(
-                    sa.update(models.ServerUsage).values(**columns)
-                )
-
-        return write
-
-    def test_one_that_it_saw_leave_comes_back(self, region, let_in, write):
-        let_in('server')
-        region.now += minutes(5)
-        write(ended_at=region.now)
-        region.now += minutes(5)
-        let_in('server')
-        region.now += minutes(5)
-        let_in('server')
-        assert used(region) == [
-            ('server', 'm1.small', 0, 5),
-            ('server', 'm1.small', 10, 15),
-            ('server', 'm1.small', 15, None),
-        ]
-
-    def test_one_that_it_let_in_goes_on_once(self, region, let_in, write):
-        let_in('server')
-        write(goes_on=None)
-        region.now += minutes(5)
-        let_in('server')
-        assert used(region) == [
-            ('server', 'm1.small', 0, 5),
-            ('server', 'm1.small', 5, None),
-        ]
 
 
 def test_one_that_is_resized_has_two_sizes(region, let_in):

@@ -16,7 +16,6 @@ THEIRS = '0b3d4a52-7c7b-4a3a-9d3b-2f4a1b6c8e90'
     'specs',
     [
         {slot_flavors.RESERVATION_SPEC: OURS},
-        # An older worker has ended the lease of a server that lives on.
         {},
         {'hw:cpu_policy': 'shared'},
     ],
