@@ -429,11 +429,6 @@ class Lease(Base, Timestamps):
         sa.String(16), server_default=states.LeaseType.SCHEDULED
     )
     max_retries: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
-    # tries and retry_at are read only by workers of an earlier release.
-    tries: orm.Mapped[int] = orm.mapped_column(sa.Integer, server_default='0')
-    retry_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
     arrival: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     duration: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))

@@ -204,7 +204,6 @@ def grant(
         start_date=time.start,
         end_date=time.end,
         duration=None,
-        retry_at=None,
     )
     for event, at in _event_times(lease, time):
         leases.move_event(session, event, at, now)

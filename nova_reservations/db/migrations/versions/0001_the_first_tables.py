@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first tables
+"""The tables of 1.0.0
 
 Revision ID: 0001
 Revises: None
@@ -16,118 +16,453 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-MYSQL: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     'mysql_engine': 'InnoDB',
     'mysql_charset': 'utf8mb4',
     'mysql_collate': 'utf8mb4_bin',
 }
 
+_SORTED = sa.String(255).with_variant(
+    sa.String(255, collation='C'), 'postgresql'
+)
+
+COUNTERS = (
+    'arrival',
+    'booking',
+    'claims_taken_over',
+    'pool',
+    'refused_no_room',
+    'refused_over_limit',
+)
+
+TASKS = (
+    'donors',
+    'enrolments',
+    'exists',
+    'forget',
+    'heal',
+    'leased_servers',
+    'monitor',
+    'purge',
+    'queue',
+    'refresh',
+    'server_failures',
+)
+
+BEFORE_ALL = datetime.datetime(2000, 1, 1)
+
 
 def upgrade() -> None:
-    op.create_table(
-        'nr_counters',
-        sa.Column('name', sa.String(length=64), nullable=False),
-        sa.Column('value', sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint('name', name=op.f('pk_nr_counters')),
-        **MYSQL,
+    _create_tables()
+    counters = sa.table(
+        'nr_counters', sa.column('name'), sa.column('value', sa.Integer())
     )
+    op.bulk_insert(counters, [{'name': name, 'value': 0} for name in COUNTERS])
+    tasks = sa.table(
+        'nr_tasks', sa.column('name'), sa.column('due_at', sa.DateTime())
+    )
+    op.bulk_insert(
+        tasks, [{'name': name, 'due_at': BEFORE_ALL} for name in TASKS]
+    )
+    exists = sa.table(
+        'nr_exists',
+        sa.column('id'),
+        sa.column('hour', sa.DateTime()),
+        sa.column('version'),
+    )
+    op.bulk_insert(exists, [{'id': 1, 'hour': BEFORE_ALL, 'version': 0}])
+
+
+def _create_tables() -> None:
     op.create_table(
-        'nr_leases',
-        sa.Column('id', sa.String(length=36), nullable=False),
-        sa.Column('name', sa.String(length=255), nullable=False),
-        sa.Column('project_id', sa.String(length=255), nullable=False),
-        sa.Column('user_id', sa.String(length=255), nullable=False),
-        sa.Column('start_date', sa.DateTime(), nullable=False),
-        sa.Column('end_date', sa.DateTime(), nullable=False),
-        sa.Column('status', sa.String(length=16), nullable=False),
-        sa.Column('status_reason', sa.Text(), nullable=True),
-        sa.Column('degraded', sa.Boolean(), nullable=False),
-        sa.Column('in_nova', sa.Boolean(), nullable=False),
-        sa.Column('prepared', sa.Boolean(), nullable=False),
-        sa.Column('version', sa.Integer(), nullable=False),
-        sa.Column('attempt', sa.Integer(), nullable=False),
-        sa.Column('claimed_by', sa.String(length=255), nullable=True),
-        sa.Column('due_at', sa.DateTime(), nullable=True),
-        sa.Column('created_at', sa.DateTime(), nullable=False),
-        sa.Column('updated_at', sa.DateTime(), nullable=True),
-        sa.CheckConstraint(
-            "status IN ('PENDING', 'STARTING', 'ACTIVE', 'TERMINATING', "
-            "'TERMINATED', 'DELETING', 'ERROR')",
-            name=op.f('ck_nr_leases_status'),
+        'nr_resources',
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('resource_type', sa.String(64), nullable=False),
+        sa.Column('name', sa.String(255), nullable=False),
+        sa.Column('uuid', sa.String(36), nullable=False),
+        sa.Column('reservable', sa.Boolean, nullable=False),
+        sa.Column('generation', sa.Integer, nullable=False),
+        sa.Column('spread', sa.Integer, nullable=False),
+        sa.Column(
+            'role', sa.String(16), nullable=False, server_default='pool'
         ),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_leases')),
-        **MYSQL,
+        sa.Column('down_since', sa.DateTime),
+        sa.Column('fenced_for', sa.String(36)),
+        sa.Column('fenced_at', sa.DateTime),
+        sa.Column('hold', sa.String(16)),
+        sa.Column('held_since', sa.DateTime),
+        sa.Column(
+            'forced_down', sa.Boolean, nullable=False, server_default='0'
+        ),
+        sa.Column('braked_at', sa.DateTime),
+        sa.Column('brake_off', sa.Boolean, nullable=False, server_default='0'),
+        sa.Column('cordoned_at', sa.DateTime),
+        sa.Column('emptied_at', sa.DateTime),
+        sa.Column('lost', sa.Text),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_resources'),
+        sa.UniqueConstraint(
+            'resource_type', 'uuid', name='uq_nr_resources_resource_type_uuid'
+        ),
+        sa.CheckConstraint(
+            "role IN ('pool', 'donor')", name=op.f('ck_nr_resources_role')
+        ),
+        sa.Index('ix_nr_resources_fenced_for', 'fenced_for'),
+        sa.Index('ix_nr_resources_name', 'name'),
+        sa.Index('ix_nr_resources_role', 'role', 'resource_type', 'id'),
+        sa.Index(
+            'ix_nr_resources_spread',
+            'resource_type',
+            'reservable',
+            'spread',
+            'id',
+        ),
+        sa.Index(
+            'uq_nr_resources_resource_type_name',
+            'resource_type',
+            'name',
+            unique=True,
+        ),
+        **OPTIONS,
     )
-    op.create_index(
-        'ix_nr_leases_created', 'nr_leases', ['created_at', 'id'], unique=False
+    op.create_table(
+        'nr_hosts',
+        sa.Column(
+            'resource_id', sa.Integer, nullable=False, autoincrement=False
+        ),
+        sa.Column('hypervisor_hostname', sa.String(255), nullable=False),
+        sa.Column('vcpus', sa.Integer, nullable=False),
+        sa.Column('memory_mb', sa.Integer, nullable=False),
+        sa.Column('local_gb', sa.Integer, nullable=False),
+        sa.Column('free_memory_mb', sa.Integer, nullable=False),
+        sa.Column('free_disk_gb', sa.Integer, nullable=False),
+        sa.Column('cpu_info', sa.Text, nullable=False),
+        sa.Column('hypervisor_type', sa.String(255), nullable=False),
+        sa.Column('hypervisor_version', sa.Integer, nullable=False),
+        sa.Column('availability_zone', sa.String(255), nullable=False),
+        sa.Column('provider_generation', sa.Integer, nullable=False),
+        sa.Column(
+            'cell', sa.String(36), nullable=False, server_default=sa.text("''")
+        ),
+        sa.Column(
+            'tree', sa.String(64), nullable=False, server_default=sa.text("''")
+        ),
+        sa.Column(
+            'aggregates',
+            sa.String(64),
+            nullable=False,
+            server_default=sa.text("''"),
+        ),
+        sa.PrimaryKeyConstraint('resource_id', name='pk_nr_hosts'),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_hosts_resource_id',
+        ),
+        sa.Index('ix_nr_hosts_hypervisor_hostname', 'hypervisor_hostname'),
+        **OPTIONS,
     )
-    op.create_index(
-        'ix_nr_leases_due', 'nr_leases', ['due_at', 'id'], unique=False
+    op.create_table(
+        'nr_host_traits',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('trait', sa.String(255), nullable=False),
+        sa.PrimaryKeyConstraint(
+            'resource_id', 'trait', name='pk_nr_host_traits'
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_hosts.resource_id'],
+            name='fk_nr_host_traits_resource_id',
+        ),
+        **OPTIONS,
     )
-    op.create_index(
-        op.f('ix_nr_leases_name'), 'nr_leases', ['name'], unique=False
+    op.create_table(
+        'nr_host_inventories',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column('total', sa.Integer, nullable=False),
+        sa.Column('reserved', sa.Integer, nullable=False),
+        sa.Column('min_unit', sa.Integer, nullable=False),
+        sa.Column('max_unit', sa.Integer, nullable=False),
+        sa.Column('step_size', sa.Integer, nullable=False),
+        sa.Column('allocation_ratio', sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint(
+            'resource_id', 'resource_class', name='pk_nr_host_inventories'
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_host_inventories_resource_id',
+        ),
+        **OPTIONS,
     )
-    op.create_index(
-        'ix_nr_leases_project',
-        'nr_leases',
-        ['project_id', 'created_at', 'id'],
-        unique=False,
+    op.create_table(
+        'nr_nested_inventories',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column('provider', sa.String(36), nullable=False),
+        sa.Column('total', sa.Integer, nullable=False),
+        sa.Column('reserved', sa.Integer, nullable=False),
+        sa.Column('min_unit', sa.Integer, nullable=False),
+        sa.Column('max_unit', sa.Integer, nullable=False),
+        sa.Column('step_size', sa.Integer, nullable=False),
+        sa.Column('allocation_ratio', sa.Double, nullable=False),
+        sa.Column('traits', sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint(
+            'resource_id',
+            'resource_class',
+            'provider',
+            name='pk_nr_nested_inventories',
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_hosts.resource_id'],
+            name='fk_nr_nested_inventories_resource_id',
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_facts',
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('name', sa.String(300), nullable=False),
+        sa.Column('digest', sa.String(64), nullable=False),
+        sa.Column('value', sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_facts'),
+        sa.UniqueConstraint('name', 'digest', name='uq_nr_facts_name_digest'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_host_facts',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('fact_id', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint(
+            'resource_id', 'fact_id', name='pk_nr_host_facts'
+        ),
+        sa.ForeignKeyConstraint(
+            ['fact_id'], ['nr_facts.id'], name='fk_nr_host_facts_fact_id'
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_hosts.resource_id'],
+            name='fk_nr_host_facts_resource_id',
+            ondelete='CASCADE',
+        ),
+        sa.Index('ix_nr_host_facts_fact_id', 'fact_id'),
+        **OPTIONS,
     )
     op.create_table(
         'nr_properties',
-        sa.Column('id', sa.Integer(), nullable=False),
-        sa.Column('name', sa.String(length=64), nullable=False),
-        sa.Column('private', sa.Boolean(), nullable=False),
-        sa.Column('created_at', sa.DateTime(), nullable=False),
-        sa.Column('updated_at', sa.DateTime(), nullable=True),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_properties')),
-        sa.UniqueConstraint('name', name=op.f('uq_nr_properties_name')),
-        **MYSQL,
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('name', sa.String(64), nullable=False),
+        sa.Column('private', sa.Boolean, nullable=False),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_properties'),
+        sa.UniqueConstraint('name', name='uq_nr_properties_name'),
+        **OPTIONS,
     )
     op.create_table(
-        'nr_resources',
-        sa.Column('id', sa.Integer(), nullable=False),
-        sa.Column('resource_type', sa.String(length=64), nullable=False),
-        sa.Column('name', sa.String(length=255), nullable=False),
-        sa.Column('uuid', sa.String(length=36), nullable=False),
-        sa.Column('reservable', sa.Boolean(), nullable=False),
-        sa.Column('generation', sa.Integer(), nullable=False),
-        sa.Column('spread', sa.Integer(), nullable=False),
-        sa.Column('created_at', sa.DateTime(), nullable=False),
-        sa.Column('updated_at', sa.DateTime(), nullable=True),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_resources')),
-        sa.UniqueConstraint(
-            'resource_type',
-            'uuid',
-            name=op.f('uq_nr_resources_resource_type_uuid'),
+        'nr_host_properties',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('property_id', sa.Integer, nullable=False),
+        sa.Column('value', sa.Text, nullable=False),
+        sa.Column('number', sa.Double),
+        sa.PrimaryKeyConstraint(
+            'resource_id', 'property_id', name='pk_nr_host_properties'
         ),
-        **MYSQL,
-    )
-    op.create_index(
-        op.f('ix_nr_resources_name'), 'nr_resources', ['name'], unique=False
-    )
-    op.create_index(
-        'ix_nr_resources_spread',
-        'nr_resources',
-        ['resource_type', 'reservable', 'spread', 'id'],
-        unique=False,
+        sa.ForeignKeyConstraint(
+            ['property_id'],
+            ['nr_properties.id'],
+            name='fk_nr_host_properties_property_id',
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_host_properties_resource_id',
+        ),
+        sa.Index('ix_nr_host_properties_property_id', 'property_id'),
+        **OPTIONS,
     )
     op.create_table(
-        'nr_tasks',
-        sa.Column('name', sa.String(length=64), nullable=False),
-        sa.Column('due_at', sa.DateTime(), nullable=False),
-        sa.PrimaryKeyConstraint('name', name=op.f('pk_nr_tasks')),
-        **MYSQL,
+        'nr_leases',
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('name', _SORTED, nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('user_id', sa.String(255), nullable=False),
+        sa.Column('start_date', sa.DateTime, nullable=False),
+        sa.Column('end_date', sa.DateTime, nullable=False),
+        sa.Column(
+            'lease_type',
+            sa.String(16),
+            nullable=False,
+            server_default='scheduled',
+        ),
+        sa.Column('max_retries', sa.Integer),
+        sa.Column('arrival', sa.Integer),
+        sa.Column('duration', sa.Integer),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('status_reason', sa.Text),
+        sa.Column('status_detail', sa.Text),
+        sa.Column('degraded', sa.Boolean, nullable=False),
+        sa.Column('in_nova', sa.Boolean, nullable=False),
+        sa.Column(
+            'by_default', sa.Boolean, nullable=False, server_default='0'
+        ),
+        sa.Column('prepared', sa.Boolean, nullable=False),
+        sa.Column('version', sa.Integer, nullable=False),
+        sa.Column('attempt', sa.Integer, nullable=False),
+        sa.Column('claimed_by', sa.String(255)),
+        sa.Column('due_at', sa.DateTime),
+        sa.Column('series_id', sa.String(36)),
+        sa.Column('used_at', sa.DateTime),
+        sa.Column('unused_at', sa.DateTime),
+        sa.Column('latest_end', sa.DateTime),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_leases'),
+        sa.CheckConstraint(
+            "lease_type IN ('immediate', 'scheduled', 'retry', 'best_effort')",
+            name=op.f('ck_nr_leases_lease_type'),
+        ),
+        sa.CheckConstraint(
+            "status IN ('CREATING', 'IN_PROGRESS', 'PENDING', "
+            "'STARTING', 'ACTIVE', 'TERMINATING', 'TERMINATED', "
+            "'DELETING', 'TIMEDOUT', 'ERROR')",
+            name=op.f('ck_nr_leases_status'),
+        ),
+        sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
+        sa.Index('ix_nr_leases_due', 'due_at', 'id'),
+        sa.Index('ix_nr_leases_end', 'end_date', 'id'),
+        sa.Index(
+            'ix_nr_leases_holding',
+            'project_id',
+            'by_default',
+            'status',
+            'in_nova',
+            'id',
+        ),
+        sa.Index(
+            'ix_nr_leases_listed',
+            'created_at',
+            'id',
+            'end_date',
+            'status',
+            'in_nova',
+        ),
+        sa.Index(
+            'ix_nr_leases_listed_project',
+            'project_id',
+            'created_at',
+            'id',
+            'end_date',
+            'status',
+            'in_nova',
+        ),
+        sa.Index('ix_nr_leases_named', 'name', 'created_at', 'id'),
+        sa.Index('ix_nr_leases_project_end', 'project_id', 'end_date', 'id'),
+        sa.Index(
+            'ix_nr_leases_project_named',
+            'project_id',
+            'name',
+            'created_at',
+            'id',
+        ),
+        sa.Index(
+            'ix_nr_leases_project_start', 'project_id', 'start_date', 'id'
+        ),
+        sa.Index(
+            'ix_nr_leases_project_status',
+            'project_id',
+            'status',
+            'created_at',
+            'id',
+        ),
+        sa.Index('ix_nr_leases_series', 'series_id'),
+        sa.Index('ix_nr_leases_start', 'start_date', 'id'),
+        sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
+        sa.Index('ix_nr_leases_updated', 'updated_at', 'project_id', 'id'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_refusals',
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('day', sa.Date, nullable=False),
+        sa.Column('digest', sa.String(64), nullable=False),
+        sa.Column('asked_at', sa.DateTime, nullable=False),
+        sa.Column('start_date', sa.DateTime, nullable=False),
+        sa.Column('end_date', sa.DateTime, nullable=False),
+        sa.Column('kind', sa.String(255), nullable=False),
+        sa.Column('reservations', sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_refusals'),
+        sa.UniqueConstraint(
+            'project_id',
+            'day',
+            'digest',
+            name='uq_nr_refusals_project_id_day_digest',
+        ),
+        sa.Index('ix_nr_refusals_asked_at', 'asked_at', 'id'),
+        sa.Index('ix_nr_refusals_project', 'project_id', 'asked_at', 'id'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_idempotency_keys',
+        sa.Column('digest', sa.String(64), nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('body', sa.String(64), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.PrimaryKeyConstraint('digest', name='pk_nr_idempotency_keys'),
+        sa.Index('ix_nr_idempotency_keys_created_at', 'created_at'),
+        sa.Index('ix_nr_idempotency_keys_project_id', 'project_id'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_reservations',
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('position', sa.Integer, nullable=False),
+        sa.Column('resource_type', sa.String(64), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('params', sa.JSON, nullable=False),
+        sa.Column('missing_resources', sa.Boolean, nullable=False),
+        sa.Column('resources_changed', sa.Boolean, nullable=False),
+        sa.Column('open_to', sa.String(255)),
+        sa.Column('part_of', sa.String(36)),
+        sa.Column('part_name', sa.String(64)),
+        sa.Column('missing_reason', sa.Text),
+        sa.Column('untold_reason', sa.Text),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_reservations'),
+        sa.ForeignKeyConstraint(
+            ['lease_id'], ['nr_leases.id'], name='fk_nr_reservations_lease_id'
+        ),
+        sa.CheckConstraint(
+            "status IN ('pending', 'active', 'deleted', 'error')",
+            name=op.f('ck_nr_reservations_status'),
+        ),
+        sa.Index('ix_nr_reservations_lease_id', 'lease_id'),
+        sa.Index('ix_nr_reservations_open', 'open_to', 'status'),
+        **OPTIONS,
     )
     op.create_table(
         'nr_events',
-        sa.Column('id', sa.String(length=36), nullable=False),
-        sa.Column('lease_id', sa.String(length=36), nullable=False),
-        sa.Column('event_type', sa.String(length=32), nullable=False),
-        sa.Column('time', sa.DateTime(), nullable=False),
-        sa.Column('status', sa.String(length=16), nullable=False),
-        sa.Column('created_at', sa.DateTime(), nullable=False),
-        sa.Column('updated_at', sa.DateTime(), nullable=True),
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('event_type', sa.String(32), nullable=False),
+        sa.Column('time', sa.DateTime, nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_events'),
+        sa.ForeignKeyConstraint(
+            ['lease_id'], ['nr_leases.id'], name='fk_nr_events_lease_id'
+        ),
+        sa.UniqueConstraint(
+            'lease_id', 'event_type', name='uq_nr_events_lease_id_event_type'
+        ),
         sa.CheckConstraint(
             "event_type IN ('start_lease', 'before_end_lease', 'end_lease')",
             name=op.f('ck_nr_events_event_type'),
@@ -136,213 +471,345 @@ def upgrade() -> None:
             "status IN ('UNDONE', 'IN_PROGRESS', 'DONE', 'ERROR')",
             name=op.f('ck_nr_events_status'),
         ),
-        sa.ForeignKeyConstraint(
-            ['lease_id'], ['nr_leases.id'], name=op.f('fk_nr_events_lease_id')
-        ),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_events')),
-        sa.UniqueConstraint(
+        sa.Index(
+            'ix_nr_events_read',
             'lease_id',
             'event_type',
-            name=op.f('uq_nr_events_lease_id_event_type'),
+            'time',
+            'status',
+            'id',
+            'created_at',
+            'updated_at',
         ),
-        **MYSQL,
-    )
-    op.create_table(
-        'nr_hosts',
-        sa.Column(
-            'resource_id', sa.Integer(), autoincrement=False, nullable=False
-        ),
-        sa.Column(
-            'hypervisor_hostname', sa.String(length=255), nullable=False
-        ),
-        sa.Column('vcpus', sa.Integer(), nullable=False),
-        sa.Column('memory_mb', sa.Integer(), nullable=False),
-        sa.Column('local_gb', sa.Integer(), nullable=False),
-        sa.Column('free_memory_mb', sa.Integer(), nullable=False),
-        sa.Column('free_disk_gb', sa.Integer(), nullable=False),
-        sa.Column('cpu_info', sa.Text(), nullable=False),
-        sa.Column('hypervisor_type', sa.String(length=255), nullable=False),
-        sa.Column('hypervisor_version', sa.Integer(), nullable=False),
-        sa.Column('availability_zone', sa.String(length=255), nullable=False),
-        sa.Column('provider_generation', sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name=op.f('fk_nr_hosts_resource_id'),
-        ),
-        sa.PrimaryKeyConstraint('resource_id', name=op.f('pk_nr_hosts')),
-        **MYSQL,
-    )
-    op.create_index(
-        op.f('ix_nr_hosts_hypervisor_hostname'),
-        'nr_hosts',
-        ['hypervisor_hostname'],
-        unique=False,
-    )
-    op.create_table(
-        'nr_reservations',
-        sa.Column('id', sa.String(length=36), nullable=False),
-        sa.Column('lease_id', sa.String(length=36), nullable=False),
-        sa.Column('position', sa.Integer(), nullable=False),
-        sa.Column('resource_type', sa.String(length=64), nullable=False),
-        sa.Column('status', sa.String(length=16), nullable=False),
-        sa.Column('params', sa.JSON(), nullable=False),
-        sa.Column('missing_resources', sa.Boolean(), nullable=False),
-        sa.Column('resources_changed', sa.Boolean(), nullable=False),
-        sa.Column('created_at', sa.DateTime(), nullable=False),
-        sa.Column('updated_at', sa.DateTime(), nullable=True),
-        sa.CheckConstraint(
-            "status IN ('pending', 'active', 'deleted', 'error')",
-            name=op.f('ck_nr_reservations_status'),
-        ),
-        sa.ForeignKeyConstraint(
-            ['lease_id'],
-            ['nr_leases.id'],
-            name=op.f('fk_nr_reservations_lease_id'),
-        ),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_reservations')),
-        **MYSQL,
-    )
-    op.create_index(
-        op.f('ix_nr_reservations_lease_id'),
-        'nr_reservations',
-        ['lease_id'],
-        unique=False,
+        **OPTIONS,
     )
     op.create_table(
         'nr_allocations',
-        sa.Column('id', sa.Integer(), nullable=False),
-        sa.Column('reservation_id', sa.String(length=36), nullable=False),
-        sa.Column('resource_id', sa.Integer(), nullable=False),
-        sa.Column('start_date', sa.DateTime(), nullable=False),
-        sa.Column('end_date', sa.DateTime(), nullable=False),
-        sa.Column('exclusive', sa.Boolean(), nullable=False),
-        sa.Column('released', sa.Boolean(), nullable=False),
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('start_date', sa.DateTime, nullable=False),
+        sa.Column('end_date', sa.DateTime, nullable=False),
+        sa.Column('exclusive', sa.Boolean, nullable=False),
+        sa.Column('released', sa.Boolean, nullable=False),
+        sa.Column('given_at', sa.DateTime),
+        sa.Column('replaced_at', sa.DateTime),
+        sa.Column('leaving_at', sa.DateTime),
+        sa.Column('awaited', sa.JSON),
+        sa.Column('stays_because', sa.Text),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_allocations'),
         sa.ForeignKeyConstraint(
             ['reservation_id'],
             ['nr_reservations.id'],
-            name=op.f('fk_nr_allocations_reservation_id'),
+            name='fk_nr_allocations_reservation_id',
         ),
         sa.ForeignKeyConstraint(
             ['resource_id'],
             ['nr_resources.id'],
-            name=op.f('fk_nr_allocations_resource_id'),
+            name='fk_nr_allocations_resource_id',
         ),
-        sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_allocations')),
         sa.UniqueConstraint(
             'reservation_id',
             'resource_id',
-            name=op.f('uq_nr_allocations_reservation_id_resource_id'),
+            'start_date',
+            name='uq_nr_allocations_reservation_id_resource_id_start_date',
         ),
-        **MYSQL,
-    )
-    op.create_index(
-        'ix_nr_allocations_end',
-        'nr_allocations',
-        ['released', 'end_date', 'resource_id'],
-        unique=False,
-    )
-    op.create_index(
-        'ix_nr_allocations_resource',
-        'nr_allocations',
-        ['resource_id', 'released', 'end_date', 'start_date'],
-        unique=False,
-    )
-    op.create_index(
-        'ix_nr_allocations_start',
-        'nr_allocations',
-        ['released', 'start_date', 'resource_id'],
-        unique=False,
-    )
-    op.create_table(
-        'nr_host_inventories',
-        sa.Column('resource_id', sa.Integer(), nullable=False),
-        sa.Column('resource_class', sa.String(length=255), nullable=False),
-        sa.Column('total', sa.Integer(), nullable=False),
-        sa.Column('reserved', sa.Integer(), nullable=False),
-        sa.Column('min_unit', sa.Integer(), nullable=False),
-        sa.Column('max_unit', sa.Integer(), nullable=False),
-        sa.Column('step_size', sa.Integer(), nullable=False),
-        sa.Column('allocation_ratio', sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name=op.f('fk_nr_host_inventories_resource_id'),
+        sa.Index(
+            'ix_nr_allocations_end', 'released', 'end_date', 'resource_id'
         ),
-        sa.PrimaryKeyConstraint(
+        sa.Index('ix_nr_allocations_replaced', 'released', 'replaced_at'),
+        sa.Index(
+            'ix_nr_allocations_resource',
             'resource_id',
-            'resource_class',
-            name=op.f('pk_nr_host_inventories'),
+            'released',
+            'end_date',
+            'start_date',
         ),
-        **MYSQL,
-    )
-    op.create_table(
-        'nr_host_properties',
-        sa.Column('resource_id', sa.Integer(), nullable=False),
-        sa.Column('property_id', sa.Integer(), nullable=False),
-        sa.Column('value', sa.Text(), nullable=False),
-        sa.Column('number', sa.Double(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ['property_id'],
-            ['nr_properties.id'],
-            name=op.f('fk_nr_host_properties_property_id'),
+        sa.Index(
+            'ix_nr_allocations_start', 'released', 'start_date', 'resource_id'
         ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name=op.f('fk_nr_host_properties_resource_id'),
-        ),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'property_id', name=op.f('pk_nr_host_properties')
-        ),
-        **MYSQL,
-    )
-    op.create_index(
-        op.f('ix_nr_host_properties_property_id'),
-        'nr_host_properties',
-        ['property_id'],
-        unique=False,
-    )
-    op.create_table(
-        'nr_host_traits',
-        sa.Column('resource_id', sa.Integer(), nullable=False),
-        sa.Column('trait', sa.String(length=255), nullable=False),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name=op.f('fk_nr_host_traits_resource_id'),
-        ),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'trait', name=op.f('pk_nr_host_traits')
-        ),
-        **MYSQL,
+        **OPTIONS,
     )
     op.create_table(
         'nr_allocation_amounts',
-        sa.Column('allocation_id', sa.Integer(), nullable=False),
-        sa.Column('resource_class', sa.String(length=255), nullable=False),
-        sa.Column('amount', sa.Integer(), nullable=False),
+        sa.Column('allocation_id', sa.Integer, nullable=False),
+        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column('amount', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint(
+            'allocation_id', 'resource_class', name='pk_nr_allocation_amounts'
+        ),
         sa.ForeignKeyConstraint(
             ['allocation_id'],
             ['nr_allocations.id'],
-            name=op.f('fk_nr_allocation_amounts_allocation_id'),
+            name='fk_nr_allocation_amounts_allocation_id',
         ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_servers',
+        sa.Column('server_uuid', sa.String(36), nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('chosen', sa.Boolean, nullable=False, server_default='0'),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('server_uuid', name='pk_nr_servers'),
+        sa.ForeignKeyConstraint(
+            ['reservation_id'],
+            ['nr_reservations.id'],
+            name='fk_nr_servers_reservation_id',
+        ),
+        sa.Index('ix_nr_servers_reservation_id', 'reservation_id'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_project_access',
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('removed_at', sa.DateTime),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
         sa.PrimaryKeyConstraint(
-            'allocation_id',
-            'resource_class',
-            name=op.f('pk_nr_allocation_amounts'),
+            'reservation_id', 'project_id', name='pk_nr_project_access'
         ),
-        **MYSQL,
+        sa.ForeignKeyConstraint(
+            ['reservation_id'],
+            ['nr_reservations.id'],
+            name='fk_nr_project_access_reservation_id',
+        ),
+        sa.Index(
+            'ix_nr_project_access_project',
+            'project_id',
+            'removed_at',
+            'lease_id',
+            'reservation_id',
+        ),
+        **OPTIONS,
     )
-
-    counters = sa.table('nr_counters', sa.column('name'), sa.column('value'))
-    op.bulk_insert(
-        counters,
-        [{'name': 'pool', 'value': 0}, {'name': 'booking', 'value': 0}],
+    op.create_table(
+        'nr_leased_servers',
+        sa.Column('server_uuid', sa.String(36), nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('position', sa.Integer, nullable=False),
+        sa.Column('released_at', sa.DateTime),
+        sa.Column('down_since', sa.DateTime),
+        sa.Column('failed', sa.Boolean, nullable=False, server_default='0'),
+        sa.Column('braked_at', sa.DateTime),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('updated_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('server_uuid', name='pk_nr_leased_servers'),
+        sa.ForeignKeyConstraint(
+            ['reservation_id'],
+            ['nr_reservations.id'],
+            name='fk_nr_leased_servers_reservation_id',
+        ),
+        sa.UniqueConstraint(
+            'reservation_id',
+            'position',
+            name='uq_nr_leased_servers_reservation_id_position',
+        ),
+        sa.Index('ix_nr_leased_servers_down_since', 'down_since'),
+        sa.Index('ix_nr_leased_servers_watch', 'released_at', 'server_uuid'),
+        **OPTIONS,
     )
-    tasks = sa.table(
-        'nr_tasks', sa.column('name'), sa.column('due_at', sa.DateTime())
+    op.create_table(
+        'nr_unfit_donors',
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('reason', sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint(
+            'lease_id', 'resource_id', name='pk_nr_unfit_donors'
+        ),
+        sa.ForeignKeyConstraint(
+            ['lease_id'], ['nr_leases.id'], name='fk_nr_unfit_donors_lease_id'
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_unfit_donors_resource_id',
+        ),
+        sa.Index('ix_nr_unfit_donors_resource_id', 'resource_id'),
+        **OPTIONS,
     )
-    op.bulk_insert(
-        tasks, [{'name': 'refresh', 'due_at': datetime.datetime(2000, 1, 1)}]
+    op.create_table(
+        'nr_closings',
+        sa.Column(
+            'resource_id', sa.Integer, nullable=False, autoincrement=False
+        ),
+        sa.Column('attempt', sa.String(36), nullable=False),
+        sa.Column('listed_at', sa.DateTime),
+        sa.Column('reason', sa.Text),
+        sa.PrimaryKeyConstraint('resource_id', name='pk_nr_closings'),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_closings_resource_id',
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_awaited_servers',
+        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('server_id', sa.String(36), nullable=False),
+        sa.PrimaryKeyConstraint(
+            'resource_id', 'server_id', name='pk_nr_awaited_servers'
+        ),
+        sa.ForeignKeyConstraint(
+            ['resource_id'],
+            ['nr_resources.id'],
+            name='fk_nr_awaited_servers_resource_id',
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_tasks',
+        sa.Column('name', sa.String(64), nullable=False),
+        sa.Column('due_at', sa.DateTime, nullable=False),
+        sa.Column('attempt', sa.Integer, nullable=False, server_default='0'),
+        sa.Column('claimed_until', sa.DateTime),
+        sa.PrimaryKeyConstraint('name', name='pk_nr_tasks'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_messages',
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('action', sa.String(64), nullable=False),
+        sa.Column('destination', sa.String(255), nullable=False),
+        sa.Column('body', sa.Text, nullable=False),
+        sa.Column('event_type', sa.String(32), nullable=False),
+        sa.Column('event_time', sa.DateTime, nullable=False),
+        sa.Column('end_date', sa.DateTime, nullable=False),
+        sa.Column('chosen', sa.String(64)),
+        sa.Column('due_at', sa.DateTime, nullable=False),
+        sa.Column('attempt', sa.Integer, nullable=False),
+        sa.Column('reason', sa.Text),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_messages'),
+        sa.Index(
+            'ix_nr_messages_due', 'due_at', 'id', 'attempt', 'destination'
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_counters',
+        sa.Column('name', sa.String(64), nullable=False),
+        sa.Column('value', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint('name', name='pk_nr_counters'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_usage',
+        sa.Column('lease_name', sa.String(255), nullable=False),
+        sa.Column('lease_type', sa.String(16), nullable=False),
+        sa.Column('resource_type', sa.String(64), nullable=False),
+        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column('amount', sa.BigInteger, nullable=False),
+        sa.Column('degraded', sa.Boolean, nullable=False),
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('user_id', sa.String(255), nullable=False),
+        sa.Column('started_at', sa.DateTime, nullable=False),
+        sa.Column('ended_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_usage'),
+        sa.Index('ix_nr_usage_ended', 'ended_at', 'id'),
+        sa.Index('ix_nr_usage_reservation', 'reservation_id', 'ended_at'),
+        sa.Index(
+            'ix_nr_usage_window', 'project_id', 'ended_at', 'started_at', 'id'
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_server_usage',
+        sa.Column('server_uuid', sa.String(36), nullable=False),
+        sa.Column('goes_on', sa.String(36)),
+        sa.Column('flavor', sa.String(255), nullable=False),
+        sa.Column('vcpus', sa.Integer, nullable=False),
+        sa.Column('memory_mb', sa.Integer, nullable=False),
+        sa.Column('disk_gb', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('user_id', sa.String(255), nullable=False),
+        sa.Column('started_at', sa.DateTime, nullable=False),
+        sa.Column('ended_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_server_usage'),
+        sa.Index('ix_nr_server_usage_ended', 'ended_at', 'id'),
+        sa.Index(
+            'ix_nr_server_usage_reservation', 'reservation_id', 'ended_at'
+        ),
+        sa.Index('ix_nr_server_usage_server', 'server_uuid', 'ended_at'),
+        sa.Index(
+            'ix_nr_server_usage_window',
+            'project_id',
+            'ended_at',
+            'started_at',
+            'id',
+        ),
+        sa.Index('uq_nr_server_usage_goes_on', 'goes_on', unique=True),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_deleted_leases',
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('name', _SORTED, nullable=False),
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('status', sa.String(16), nullable=False),
+        sa.Column('start_date', sa.DateTime, nullable=False),
+        sa.Column('end_date', sa.DateTime, nullable=False),
+        sa.Column('created_at', sa.DateTime, nullable=False),
+        sa.Column('deleted_at', sa.DateTime, nullable=False),
+        sa.Column('document', sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_deleted_leases'),
+        sa.Index('ix_nr_deleted_leases_deleted', 'deleted_at', 'id'),
+        sa.Index('ix_nr_deleted_leases_listed', 'created_at', 'id'),
+        sa.Index(
+            'ix_nr_deleted_leases_project', 'project_id', 'created_at', 'id'
+        ),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_deleted_reservations',
+        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('deleted_at', sa.DateTime),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_deleted_reservations'),
+        sa.Index('ix_nr_deleted_reservations_deleted', 'deleted_at', 'id'),
+        sa.Index('ix_nr_deleted_reservations_lease_id', 'lease_id'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_exists',
+        sa.Column('id', sa.Integer, nullable=False, autoincrement=False),
+        sa.Column('hour', sa.DateTime, nullable=False),
+        sa.Column('created_at', sa.DateTime),
+        sa.Column('lease_id', sa.String(36)),
+        sa.Column('version', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_exists'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_projects',
+        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('generation', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint('project_id', name='pk_nr_projects'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_identity',
+        sa.Column('id', sa.Integer, nullable=False, autoincrement=False),
+        sa.Column('uuid', sa.String(36), nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_identity'),
+        **OPTIONS,
+    )
+    op.create_table(
+        'nr_freed',
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('resource_id', sa.Integer),
+        sa.Column('arrival', sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_freed'),
+        **OPTIONS,
     )

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import deleted_leases
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.tests import migrations
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 LATER = NOON + datetime.timedelta(hours=1)
@@ -126,123 +126,104 @@ def _columns(lease_id, start):
     }
 
 
-_USED = models.table(models.ServerUsage)
+@pytest.fixture
+def second(monkeypatch, tmp_path):
+    """A release with a made-up second migration."""
+    migrations.add_second(monkeypatch, tmp_path)
 
 
-def _servers():
-    """Return servers of reservations, one of which was recorded twice."""
-    of_all = dict.fromkeys(
-        (column.name for column in _USED.c if not column.nullable), 1
-    ) | {'started_at': NOON}
-    return [
-        {**of_all, 'id': number, 'server_uuid': server, 'ended_at': ended}
-        for number, server, ended in (
-            (1, 'twice', LATER),
-            (2, 'twice', None),
-            (3, 'twice', None),
-            (4, 'once', None),
-        )
-    ]
+def _insert(database, table, *rows):
+    """Write as a process that knows the columns of the rows, and no others."""
+    known = sa.table(
+        table,
+        *(
+            sa.column(
+                name,
+                models.UTCDateTime()
+                if isinstance(value, datetime.datetime)
+                else None,
+            )
+            for name, value in rows[0].items()
+        ),
+    )
+    with database.engine().begin() as connection:
+        connection.execute(sa.insert(known), rows)
 
 
-def test_what_is_there_lives_through_an_upgrade(empty):
-    migration.sync(empty, '0001')
-    stamps = {'created_at': NOON, 'updated_at': None}
-    with empty.engine().begin() as connection:
-        old = sa.MetaData()
-        old.reflect(connection)
-        for table, rows in (
-            ('nr_leases', [_columns('a', NOON), _columns('b', LATER)]),
-            (
-                'nr_events',
-                [
-                    {
-                        'id': f'event of {lease}',
-                        'lease_id': lease,
-                        'event_type': 'start_lease',
-                        'time': LATER,
-                        'status': 'UNDONE',
-                        **stamps,
-                    }
-                    for lease in 'ab'
-                ],
-            ),
-            (
-                'nr_resources',
-                [
-                    {
-                        'id': 1,
-                        'resource_type': 'physical:host',
-                        'name': 'one',
-                        'uuid': '1',
-                        'reservable': True,
-                        'generation': 5,
-                        'spread': 1,
-                        **stamps,
-                    }
-                ],
-            ),
-        ):
-            connection.execute(sa.insert(old.tables[table]), rows)
-    migration.sync(empty, '0038')
-    with empty.engine().begin() as connection:
-        connection.execute(sa.insert(_USED), _servers())
+def test_what_is_there_lives_through_an_upgrade(empty, second):
+    migration.sync(empty, migrations.FIRST)
+    _insert(empty, 'nr_leases', _columns('a', NOON), _columns('b', LATER))
+    _insert(
+        empty,
+        'nr_events',
+        *(
+            {
+                'id': f'event of {lease}',
+                'lease_id': lease,
+                'event_type': 'start_lease',
+                'time': LATER,
+                'status': 'UNDONE',
+                'created_at': NOON,
+            }
+            for lease in 'ab'
+        ),
+    )
+    _insert(empty, 'nr_resources', _host(1, 'one'))
     migration.sync(empty)
+    assert migration.version(empty) == migration.head() == migrations.SECOND
     with empty.reader() as session:
-        used = session.execute(
-            sa.select(_USED.c.id, _USED.c.goes_on).order_by(_USED.c.id)
-        ).all()
         found = lease_pages.page(session, objects.LeaseQuery(sort_key='id'))[0]
         [resource] = session.execute(sa.select(models.Resource.__table__))
-    assert [(lease.id, lease.lease_type) for lease in found] == [
-        ('a', 'immediate'),
-        ('b', 'scheduled'),
+        added = session.execute(
+            sa.text('SELECT id, colour, weight FROM nr_leases ORDER BY id')
+        ).all()
+        colours = session.scalars(
+            sa.text('SELECT name FROM nr_colours ORDER BY name')
+        ).all()
+    assert [(lease.id, lease.version) for lease in found] == [
+        ('a', 3),
+        ('b', 3),
     ]
-    assert [lease.version for lease in found] == [3, 3]
     assert [event.id for lease in found for event in lease.events] == [
         'event of a',
         'event of b',
     ]
-    assert (resource.role, resource.generation) == ('pool', 5)
-    assert used == [(1, None), (3, 'twice'), (4, 'once')]
+    assert (resource.role, resource.name) == ('pool', 'one')
+    assert added == [('a', 'grey', 7), ('b', 'grey', 7)]
+    assert colours == ['green', 'grey']
 
 
-def test_reservations_of_leases_that_were_deleted_before_are_known(empty):
-    migration.sync(empty, '0042')
-    stamps = dict.fromkeys(
-        ('start_date', 'end_date', 'created_at', 'deleted_at'), NOON
-    )
-    had = {f'lease-{number}': [f'of-{number}'] for number in range(250)}
-    had |= {'bare': [], 'of two': ['one', 'two']}
-    with empty.engine().begin() as connection:
-        connection.execute(
-            sa.insert(models.DeletedLease.__table__),
-            [
-                {
-                    'id': lease,
-                    'name': 'a lease',
-                    'project_id': 'p',
-                    'status': 'TERMINATED',
-                    'document': {'reservations': [{'id': id} for id in ids]},
-                    **stamps,
-                }
-                for lease, ids in had.items()
-            ],
-        )
+def test_an_upgrade_changes_indexes_and_constraints(empty, second):
     migration.sync(empty)
-    ids = {each for some in had.values() for each in some}
-    with empty.reader() as session:
-        assert deleted_leases.had(session, {*ids, 'unknown'}) == ids
+    inspector = sa.inspect(empty.engine())
+    of_leases = {item['name'] for item in inspector.get_indexes('nr_leases')}
+    assert 'ix_nr_leases_colour' in of_leases
+    assert 'ix_nr_leases_series' not in of_leases
+    assert 'ix_nr_leases_due' in of_leases
+    with pytest.raises((db_exc.DBError, sa.exc.DBAPIError)):
+        _insert(empty, 'nr_resources', _host(1, 'one') | {'spread': -1})
 
 
-def test_a_worker_of_the_schema_before_can_still_write(empty):
-    migration.sync(empty)
-    with empty.engine().begin() as connection:
-        connection.execute(
-            sa.insert(models.Lease.__table__), [_columns('a', LATER)]
-        )
+def test_a_worker_of_the_release_before_works_on_newer_tables(
+    empty, monkeypatch, tmp_path
+):
+    with monkeypatch.context() as patch:
+        migrations.add_second(patch, tmp_path)
+        migration.sync(empty)
+    assert migration.state(empty) is migration.State.NEWER
+    migration.check(empty)
+    _insert(empty, 'nr_leases', _columns('a', LATER))
     with empty.reader() as session:
         assert leases.get(session, 'a').lease_type == 'scheduled'
+
+
+def test_a_worker_waits_for_tables_of_its_release(empty, second):
+    migration.sync(empty, migrations.FIRST)
+    assert migration.state(empty) is migration.State.OLD
+    with pytest.raises(exception.SchemaTooOld, match=r'at 0001, .* 0002'):
+        migration.check(empty)
+    migration.sync(empty)
+    migration.check(empty)
 
 
 def _known_columns(database):
@@ -255,16 +236,29 @@ def _known_columns(database):
     }
 
 
-def test_who_does_not_know_the_columns_that_come_can_still_write(empty):
-    migration.sync(empty, '0038')
-    before = _known_columns(empty)
+def _check_columns_that_come(database):
+    """Return the columns that come to tables of the first migration: who does
+    not know them can still write."""
+    migration.sync(database, migrations.FIRST)
+    before = _known_columns(database)
     tables = {table for table, _ in before}
-    migration.sync(empty)
-    after = _known_columns(empty)
+    migration.sync(database)
+    after = _known_columns(database)
     assert before.keys() <= after.keys()
     come = {key for key in after.keys() - before.keys() if key[0] in tables}
-    assert ('nr_server_usage', 'goes_on') in come
     assert all(after[key] for key in come)
+    return come
+
+
+def test_columns_that_come_may_be_left_out(empty):
+    _check_columns_that_come(empty)
+
+
+def test_columns_of_a_second_migration_may_be_left_out(empty, second):
+    assert _check_columns_that_come(empty) == {
+        ('nr_leases', 'colour'),
+        ('nr_leases', 'weight'),
+    }
 
 
 @pytest.mark.parametrize(
@@ -297,27 +291,7 @@ def _host(number, name):
     }
 
 
-def test_resources_of_one_name_are_told_before_the_schema_changes(empty):
-    migration.sync(empty, '0050')
-    with empty.engine().begin() as connection:
-        old = sa.MetaData()
-        old.reflect(connection, only=['nr_resources'])
-        connection.execute(
-            sa.insert(old.tables['nr_resources']),
-            [_host(1, 'one'), _host(2, 'two'), _host(3, 'one')],
-        )
-    with pytest.raises(
-        exception.InvalidState, match=r'host one .*first is 1, the last 3\)\.'
-    ):
-        migration.sync(empty)
-    assert migration.version(empty) == '0050'
-    with empty.engine().begin() as connection:
-        connection.execute(sa.text('DELETE FROM nr_resources WHERE id = 3'))
-    migration.sync(empty)
-    assert migration.version(empty) == migration.head()
-
-
-def test_who_does_not_know_facts_can_delete_a_host_that_has_some(any_database):
+def test_the_facts_of_a_host_go_with_it(any_database):
     tables = models.Base.metadata.tables
     host = dict.fromkeys(
         (
