@@ -35,9 +35,9 @@ RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
-UNFIT = models.table(models.UnfitDonor)
+UNFIT = models.table(models.UnfitHost)
 
-TASK = 'donors'
+TASK = 'drainable_hosts'
 """The task that follows the aggregate of drainable hosts, and gives back those
 that no lease needs."""
 

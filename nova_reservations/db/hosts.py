@@ -33,7 +33,7 @@ TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.Inventory)
 NESTED = models.table(models.NestedInventory)
 ALLOCATION = models.table(models.Allocation)
-UNFIT = models.table(models.UnfitDonor)
+UNFIT = models.table(models.UnfitHost)
 
 SORT_KEYS = {
     'id': RESOURCE.c.id,

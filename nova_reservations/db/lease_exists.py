@@ -12,7 +12,7 @@ from sqlalchemy import orm
 
 from nova_reservations.db import models
 
-EXISTS = models.table(models.Exists)
+EXISTS = models.table(models.LeaseExists)
 
 _ONLY = 1
 

@@ -19,7 +19,7 @@ LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
-UNFIT = models.table(models.UnfitDonor)
+UNFIT = models.table(models.UnfitHost)
 SERVERS = (models.table(models.Server), models.table(models.LeasedServer))
 
 

@@ -229,11 +229,9 @@ class HostTrait(Base):
 class Inventory(Base):
     """The inventory that a resource has of one resource class. That of a host
     is placement's; that of any other resource is what its operator has said.
-
-    The table is named as it was when only hosts had any.
     """
 
-    __tablename__ = 'nr_host_inventories'
+    __tablename__ = 'nr_inventories'
 
     resource_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_resources.id'), primary_key=True
@@ -319,11 +317,10 @@ class Property(Base, Timestamps):
 class ResourceProperty(Base):
     """A property that an operator has given to one resource.
 
-    number is value as a number, where it is one: numbers compare as
-    numbers. The table is named as it was when only hosts had any.
+    number is value as a number, where it is one: numbers compare as numbers.
     """
 
-    __tablename__ = 'nr_host_properties'
+    __tablename__ = 'nr_resource_properties'
 
     resource_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_resources.id'), primary_key=True
@@ -757,10 +754,10 @@ class LeasedServer(Base, Timestamps):
     )
 
 
-class UnfitDonor(Base):
+class UnfitHost(Base):
     """A host that a lease does not get, for it could not be emptied."""
 
-    __tablename__ = 'nr_unfit_donors'
+    __tablename__ = 'nr_unfit_hosts'
 
     lease_id: orm.Mapped[str] = orm.mapped_column(
         sa.ForeignKey('nr_leases.id'), primary_key=True
@@ -996,14 +993,14 @@ class DeletedReservation(Base):
     )
 
 
-class Exists(Base):
+class LeaseExists(Base):
     """The progress of the hourly notifications of active leases; one row.
 
     hour is the end of the hour that is being notified of. created_at and
     lease_id are of the last lease that was notified of; not set when all were.
     """
 
-    __tablename__ = 'nr_exists'
+    __tablename__ = 'nr_lease_exists'
 
     id: orm.Mapped[int] = orm.mapped_column(
         primary_key=True, autoincrement=False

@@ -16,7 +16,7 @@ from nova_reservations.db import server_usage
 
 LOG = log.getLogger(__name__)
 
-TASK = 'leased_servers'
+TASK = 'deleted_servers'
 """The periodic task that looks for such servers."""
 
 PAGE = 500

@@ -18,7 +18,7 @@ from nova_reservations.db import lease_pages
 from nova_reservations.engine import notifications
 from nova_reservations.objects import states
 
-TASK = 'exists'
+TASK = 'lease_exists'
 
 HOUR = datetime.timedelta(hours=1)
 

@@ -57,7 +57,7 @@ class Role(enum.StrEnum):
 
     POOL = 'pool'
     """Enrolled: it is there for leases alone."""
-    DRAINABLE = 'donor'
+    DRAINABLE = 'drainable'
     """Everybody's, unless it is emptied for a best effort lease."""
 
 

@@ -142,7 +142,7 @@ class Databases:
         count = len(names)
         self._copy('nova_api', 'nr_resources', 'id', id_, count, resource)
         self._copy('nova_api', 'nr_hosts', 'resource_id', id_, count, host)
-        for table in ('nr_host_traits', 'nr_host_inventories'):
+        for table in ('nr_host_traits', 'nr_inventories'):
             self._copy('nova_api', table, 'resource_id', id_, count, part)
         with self.ours.connect() as connection:
             connection.exec_driver_sql(

@@ -24,7 +24,7 @@ _ALLOCATION = models.table(models.Allocation)
 _AMOUNT = models.table(models.AllocationAmount)
 
 #: The tables whose rows belong to a lease, and those of a reservation.
-_OF_LEASE = (models.table(models.Event), models.table(models.UnfitDonor))
+_OF_LEASE = (models.table(models.Event), models.table(models.UnfitHost))
 _OF_RESERVATION = (
     _ALLOCATION,
     models.table(models.Server),

@@ -36,12 +36,12 @@ COUNTERS = (
 )
 
 TASKS = (
-    'donors',
+    'deleted_servers',
+    'drainable_hosts',
     'enrolments',
-    'exists',
     'forget',
     'heal',
-    'leased_servers',
+    'lease_exists',
     'monitor',
     'purge',
     'queue',
@@ -65,7 +65,7 @@ def upgrade() -> None:
         tasks, [{'name': name, 'due_at': BEFORE_ALL} for name in TASKS]
     )
     exists = sa.table(
-        'nr_exists',
+        'nr_lease_exists',
         sa.column('id'),
         sa.column('hour', sa.DateTime()),
         sa.column('version'),
@@ -106,7 +106,7 @@ def _create_tables() -> None:
             'resource_type', 'uuid', name='uq_nr_resources_resource_type_uuid'
         ),
         sa.CheckConstraint(
-            "role IN ('pool', 'donor')", name=op.f('ck_nr_resources_role')
+            "role IN ('pool', 'drainable')", name=op.f('ck_nr_resources_role')
         ),
         sa.Index('ix_nr_resources_fenced_for', 'fenced_for'),
         sa.Index('ix_nr_resources_name', 'name'),
@@ -178,7 +178,7 @@ def _create_tables() -> None:
         **OPTIONS,
     )
     op.create_table(
-        'nr_host_inventories',
+        'nr_inventories',
         sa.Column('resource_id', sa.Integer, nullable=False),
         sa.Column('resource_class', sa.String(255), nullable=False),
         sa.Column('total', sa.Integer, nullable=False),
@@ -188,12 +188,12 @@ def _create_tables() -> None:
         sa.Column('step_size', sa.Integer, nullable=False),
         sa.Column('allocation_ratio', sa.Double, nullable=False),
         sa.PrimaryKeyConstraint(
-            'resource_id', 'resource_class', name='pk_nr_host_inventories'
+            'resource_id', 'resource_class', name='pk_nr_inventories'
         ),
         sa.ForeignKeyConstraint(
             ['resource_id'],
             ['nr_resources.id'],
-            name='fk_nr_host_inventories_resource_id',
+            name='fk_nr_inventories_resource_id',
         ),
         **OPTIONS,
     )
@@ -263,25 +263,25 @@ def _create_tables() -> None:
         **OPTIONS,
     )
     op.create_table(
-        'nr_host_properties',
+        'nr_resource_properties',
         sa.Column('resource_id', sa.Integer, nullable=False),
         sa.Column('property_id', sa.Integer, nullable=False),
         sa.Column('value', sa.Text, nullable=False),
         sa.Column('number', sa.Double),
         sa.PrimaryKeyConstraint(
-            'resource_id', 'property_id', name='pk_nr_host_properties'
+            'resource_id', 'property_id', name='pk_nr_resource_properties'
         ),
         sa.ForeignKeyConstraint(
             ['property_id'],
             ['nr_properties.id'],
-            name='fk_nr_host_properties_property_id',
+            name='fk_nr_resource_properties_property_id',
         ),
         sa.ForeignKeyConstraint(
             ['resource_id'],
             ['nr_resources.id'],
-            name='fk_nr_host_properties_resource_id',
+            name='fk_nr_resource_properties_resource_id',
         ),
-        sa.Index('ix_nr_host_properties_property_id', 'property_id'),
+        sa.Index('ix_nr_resource_properties_property_id', 'property_id'),
         **OPTIONS,
     )
     op.create_table(
@@ -613,22 +613,22 @@ def _create_tables() -> None:
         **OPTIONS,
     )
     op.create_table(
-        'nr_unfit_donors',
+        'nr_unfit_hosts',
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('resource_id', sa.Integer, nullable=False),
         sa.Column('reason', sa.Text, nullable=False),
         sa.PrimaryKeyConstraint(
-            'lease_id', 'resource_id', name='pk_nr_unfit_donors'
+            'lease_id', 'resource_id', name='pk_nr_unfit_hosts'
         ),
         sa.ForeignKeyConstraint(
-            ['lease_id'], ['nr_leases.id'], name='fk_nr_unfit_donors_lease_id'
+            ['lease_id'], ['nr_leases.id'], name='fk_nr_unfit_hosts_lease_id'
         ),
         sa.ForeignKeyConstraint(
             ['resource_id'],
             ['nr_resources.id'],
-            name='fk_nr_unfit_donors_resource_id',
+            name='fk_nr_unfit_hosts_resource_id',
         ),
-        sa.Index('ix_nr_unfit_donors_resource_id', 'resource_id'),
+        sa.Index('ix_nr_unfit_hosts_resource_id', 'resource_id'),
         **OPTIONS,
     )
     op.create_table(
@@ -782,13 +782,13 @@ def _create_tables() -> None:
         **OPTIONS,
     )
     op.create_table(
-        'nr_exists',
+        'nr_lease_exists',
         sa.Column('id', sa.Integer, nullable=False, autoincrement=False),
         sa.Column('hour', sa.DateTime, nullable=False),
         sa.Column('created_at', sa.DateTime),
         sa.Column('lease_id', sa.String(36)),
         sa.Column('version', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_exists'),
+        sa.PrimaryKeyConstraint('id', name='pk_nr_lease_exists'),
         **OPTIONS,
     )
     op.create_table(

@@ -38,8 +38,8 @@ def of(
 def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
     # Tasks are few, and all of them are asked for. PostgreSQL also reads other
     # small tables faster without an index, once autovacuum has counted their
-    # rows: properties, counters and closings have few rows, nr_exists has one,
-    # and nr_servers has none here.
+    # rows: properties, counters and closings have few rows, nr_lease_exists
+    # has one, and nr_servers has none here.
     if backend == 'mysql':
         return row.type == 'ALL' and bool(
             re.match('nr_(?!tasks)', row.table or '')
@@ -48,7 +48,8 @@ def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
         return bool(
             re.search(
                 r'Seq Scan on '
-                r'nr_(?!tasks|properties|counters|closings|exists|servers)',
+                r'nr_(?!tasks|properties|counters|closings|lease_exists|'
+                r'servers)',
                 row[0],
             )
         )

@@ -299,7 +299,9 @@ class Write:
         )
 
 
-SMALL = frozenset({'nr_counters', 'nr_exists', 'nr_properties', 'nr_tasks'})
+SMALL = frozenset(
+    {'nr_counters', 'nr_lease_exists', 'nr_properties', 'nr_tasks'}
+)
 """Tables of a few rows."""
 
 
@@ -336,7 +338,7 @@ def fill(session: orm.Session) -> None:
         ],
     )
     session.execute(
-        sa.insert(models.UnfitDonor),
+        sa.insert(models.UnfitHost),
         [
             {
                 'lease_id': lease_id(number),

@@ -28,7 +28,7 @@ OF_LEASES = (
     models.Server,
     models.LeasedServer,
     models.ProjectAccess,
-    models.UnfitDonor,
+    models.UnfitHost,
 )
 
 

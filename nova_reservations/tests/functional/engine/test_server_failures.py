@@ -164,7 +164,7 @@ class TestFlags:
         look(region)
         assert flags(region, lease) == FAILED
         del region.cloud.instances[deleted]
-        region.soon('leased_servers')
+        region.soon('deleted_servers')
         region.work()
         look(region, after=1)
         assert flags(region, lease) == WHOLE

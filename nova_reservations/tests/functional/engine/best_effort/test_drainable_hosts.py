@@ -22,22 +22,22 @@ def test_donors_are_shown_as_hosts_that_nobody_can_lease(region):
 
 def test_they_follow_the_aggregate(region):
     region.cloud.members.remove('green')
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     assert region.hosts.find(objects.HostQuery(name='green')) == []
-    assert draining.host(region, 'red').role == 'donor'
+    assert draining.host(region, 'red').role == 'drainable'
 
 
 def test_one_that_is_taken_stays_until_it_is_given_back(region):
     lease = draining.begun(region)
     region.cloud.members.remove('green')
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     region.cloud.finish_moves()
     region.forward(until=0.2)
     assert region.hosts_of(lease) == {'one', 'green'}
     region.forward(until=61)
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     assert region.hosts.find(objects.HostQuery(name='green')) == []
     assert 'green' not in region.cloud.marked
@@ -48,7 +48,7 @@ def test_their_facts_are_kept_true(region):
     region.cloud.known['green'] = dataclasses.replace(
         known, vcpus=99, provider_generation=known.provider_generation + 1
     )
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     assert draining.host(region, 'green').facts.vcpus == 99
 
@@ -58,7 +58,7 @@ def test_one_that_is_enrolled_is_of_the_pool(region):
         del region.cloud.instances[server]
     enrolled = region.enrol('green', gpu='yes')
     assert (enrolled.role, enrolled.reservable) == ('pool', True)
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     assert draining.host(region, 'green').role == 'pool'
     assert region.hosts_of(region.lease(**GPU)) == {'green'}
@@ -81,7 +81,7 @@ def test_a_host_that_could_not_be_enrolled_is_a_donor_again(region):
     with pytest.raises(exception.HostInUse):
         region.enrol('green')
     region.work()
-    assert draining.host(region, 'green').role == 'donor'
+    assert draining.host(region, 'green').role == 'drainable'
     draining.assert_given_back(region, 'green')
 
 
@@ -90,7 +90,7 @@ def test_a_mark_that_was_lost_or_left_is_mended(region):
     region.cloud.marked.discard('green')
     region.cloud.marked.add('red')
     assert len(draining.findings(region)) == 2
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     assert draining.findings(region) == []
     assert region.cloud.marked == {'one', 'green'}

@@ -59,6 +59,6 @@ def test_one_that_fails_is_replaced_and_given_back_when_it_is_empty(region):
     assert region.aggregate_of(lease) == {'one', 'two'}
     region.now += minutes(1)
     region.look()
-    region.soon('donors')
+    region.soon('drainable_hosts')
     region.work()
     draining.assert_given_back(region, 'green')
