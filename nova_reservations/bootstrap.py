@@ -223,19 +223,15 @@ def assemble(parts: Parts) -> Services:
     monitors = monitoring.Monitoring(
         database, parts.plugins.monitors, options, notify
     )
-    inventory = hosts.Hosts(
-        database, nova, options, parts.plugins.types, monitors
-    )
-    drainables = drainable_hosts.DrainableHosts(
-        database, nova, inventory, options
-    )
+    pool = hosts.Hosts(database, nova, options, parts.plugins.types, monitors)
+    drainables = drainable_hosts.DrainableHosts(database, nova, pool, options)
     project_limits = limits.ProjectLimits(
         database,
         types,
         parts.limits or _configured(options),
         options.end_timeout,
     )
-    promises = leases.Leases(
+    booking = leases.Leases(
         database,
         types,
         options,
@@ -248,16 +244,16 @@ def assemble(parts: Parts) -> Services:
     accesses = access.Access(database, types)
     queue = retry.Retries(database, types, options, notify, project_limits)
     purges = purge.Purge(database, options)
-    healer = healing.Healing(database, types, options, notify)
-    cordoning = cordons.Cordons(database, healer)
+    repairs = healing.Healing(database, types, options, notify)
+    cordoning = cordons.Cordons(database, repairs)
     known = resources.Resources(database, types, options, cordoning)
-    steps = _lifecycle(parts, queue, project_limits, monitors, healer)
+    steps = _lifecycle(parts, queue, project_limits, monitors, repairs)
     return Services(
         database=database,
         clock=parts.clock,
-        leases=promises,
+        leases=booking,
         lease_lists=lease_lists.LeaseLists(database, types),
-        series=series.Series(promises),
+        series=series.Series(booking),
         access=accesses,
         short_waits=short_waits.ShortWaits(
             database,
@@ -265,8 +261,8 @@ def assemble(parts: Parts) -> Services:
             short_waits.Timer(time.monotonic, time.sleep),
             parts.may_wait,
         ),
-        server_leases=server_leases.ServerLeases(promises, accesses, nova),
-        hosts=inventory,
+        server_leases=server_leases.ServerLeases(booking, accesses, nova),
+        hosts=pool,
         resources=known,
         addresses=addresses.Addresses(database, nova, known),
         segments=segments.Segments(database, nova, known),
@@ -278,30 +274,28 @@ def assemble(parts: Parts) -> Services:
         audit=audit.Audit(database, nova, steps.bookings),
         drainable_hosts=drainables,
         monitoring=monitors,
-        healing=healer,
+        healing=repairs,
         maintenance=maintenance.Maintenance(
-            database, promises, cordoning, nova
+            database, booking, cordoning, nova
         ),
-        metrics=service_metrics.ServiceMetrics(
-            database, parts.clock, inventory
-        ),
+        metrics=service_metrics.ServiceMetrics(database, parts.clock, pool),
         purge=purges,
         usage_reports=usage_reports.UsageReports(
             database, parts.plugins.rating, options.rating_digits
         ),
         sharing=sharing.Sharing(database, types, options, notify),
         tasks=periodic.Tasks(
-            inventory,
+            pool,
             leftovers.Sweep(database, nova),
             monitors,
-            healer,
+            repairs,
             deleted_servers.DeletedServers(database, nova),
             unused_leases.UnusedLeases(database, nova, types, options, notify),
             server_failures.ServerFailures(database, nova, options, notify),
             drainables,
             retry_walk.Walk(queue),
-            promises.repeats,
-            promises.demand,
+            booking.repeats,
+            booking.demand,
             exists,
             purges,
             late_servers.LateServers(database),
@@ -323,7 +317,7 @@ def _lifecycle(
     queue: retry.Retries,
     project_limits: limits.ProjectLimits,
     monitors: monitoring.Monitoring,
-    healer: healing.Healing,
+    repairs: healing.Healing,
 ) -> lifecycle.Lifecycle:
     best_effort_leases = best_effort.BestEffort(
         parts.database,
@@ -344,7 +338,7 @@ def _lifecycle(
         best_effort_leases=best_effort_leases,
         actions=parts.plugins.event_actions,
         monitors=monitors,
-        healer=healer,
+        healer=repairs,
     )
 
 

@@ -306,7 +306,7 @@ class HostRefused(CloudRefused):
 
     @property
     def public(self) -> str:
-        """Without names: tenants know no hosts."""
+        """Without names: owners know no hosts."""
         return 'Some of its hosts can not be used at this moment'
 
 

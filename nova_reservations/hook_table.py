@@ -328,10 +328,10 @@ nova-compute
         (self, ctxt, instance, block_migration, disk_over_commit, migration,
         limits)
     nova.exception:MigrationPreCheckError is type
-  one change of the books at a time
+  one change of the tracker at a time
     nova.compute.resource_tracker:COMPUTE_RESOURCE_SEMAPHORE is str
     nova.utils:synchronized is object
-  the books of resource plugins
+  the states of resource plugins
     nova.compute.resource_tracker:ResourceTracker.__init__
         (self, host, driver, reportclient)
   what the hypervisor reports
@@ -340,7 +340,7 @@ nova-compute
   after an audit
     nova.compute.resource_tracker:ResourceTracker._update_available_resource
         (self, context, resources, startup)
-  the books begin anew
+  the states begin anew
     nova.compute.resource_tracker:ResourceTracker._update_usage_from_instances
         (self, context, instances, nodename)
   whose usage it is

@@ -450,7 +450,7 @@ def _of_one_process(layout: lo.Layout) -> ini.Sections:
             'down_after': DOWN_AFTER,
             'healing_interval': HEALING_INTERVAL / 60,
             'heal_evacuate': True,
-            'best_effort_aggregate': 'donors',
+            'best_effort_aggregate': 'drainable',
             'best_effort_timeout': 40,
         },
         # A story reads notifications in the log, and changes what it needs.

@@ -134,7 +134,7 @@ def _print(action: str, held: maintenance.Held) -> None:
         print(f'Host {name} {_DONE[action]}; it is lease {held.window.id}')
         return
     print(f'Host {name} {_DONE[action]}')
-    for each in held.tenancies:
+    for each in held.occupants:
         where = 'is leaving' if each.is_leaving else 'has it still'
         print(
             f'  lease {each.lease_id} of project {each.project_id} {where}: '
@@ -164,6 +164,6 @@ def _shown(held: maintenance.Held) -> dict[str, Any]:
                 'leaving': each.is_leaving,
                 'reason': each.stays_because,
             }
-            for each in held.tenancies
+            for each in held.occupants
         ],
     }

@@ -148,10 +148,12 @@ class NodePlugins:
         self._promised: dict[str, _Promise] = {}
         self._conf = conf
         self._missing = dict(plugins.missing)
-        self._books: dict[str, _PluginState] = {}
+        self._states: dict[str, _PluginState] = {}
         for name, kind in plugins.found.items():
             if _declares(kind.resource_classes) and _declares(kind.traits):
-                self._books[name] = _PluginState(kind, plugin_breaker.of(name))
+                self._states[name] = _PluginState(
+                    kind, plugin_breaker.of(name)
+                )
             else:
                 self._missing[name] = (
                     'its resource_classes or traits are no CUSTOM_ names'
@@ -160,16 +162,16 @@ class NodePlugins:
 
     def restart(self) -> None:
         """Switch plugins that are off on again, from the next audit on."""
-        for book in self._books.values():
-            book.guard.restart()
+        for state in self._states.values():
+            state.guard.restart()
 
     def reset(self, host: resources.Host) -> None:
         for server, promise in [*self._promised.items()]:
             promise.audits -= 1
             if not promise.audits:
                 del self._promised[server]
-        for book in self._books.values():
-            book.reset(self._conf, host)
+        for state in self._states.values():
+            state.reset(self._conf, host)
 
     def promise(self, usage: resources.Usage) -> None:
         """Keep room for a live migration until Nova counts it."""
@@ -180,43 +182,43 @@ class NodePlugins:
 
     def add(self, usage: resources.Usage) -> None:
         self.withdraw(usage.server)
-        for book in self._books.values():
-            _add(book, usage)
+        for state in self._states.values():
+            _add(state, usage)
 
     def remove(self, usage: resources.Usage) -> None:
-        for book in self._books.values():
-            _remove(book, usage)
+        for state in self._states.values():
+            _remove(state, usage)
 
     def test(self, usage: resources.Usage) -> list[str]:
         """Return why it does not fit, each reason with its plugin's name."""
         reasons = []
-        for name, book in self._books.items():
-            reason = self._test(book, usage)
+        for name, state in self._states.items():
+            reason = self._test(state, usage)
             if reason is not None:
                 reasons.append(f'{name}: {reason}')
         return reasons
 
-    def _test(self, book: _PluginState, usage: resources.Usage) -> str | None:
+    def _test(self, state: _PluginState, usage: resources.Usage) -> str | None:
         promised = [
             promise.usage
             for server, promise in self._promised.items()
             if server != usage.server
         ]
         for pending in promised:
-            _add(book, pending)
+            _add(state, pending)
         reason = None
-        if plugin := book.current:
-            reason = book.guard.call('test', None, _reason, plugin, usage)
+        if plugin := state.current:
+            reason = state.guard.call('test', None, _reason, plugin, usage)
         for pending in promised:
-            _remove(book, pending)
+            _remove(state, pending)
         return reason
 
     def report(self) -> dict[str, str]:
         """Return our part of the node's stats."""
         reports: dict[str, stats.Report] = {}
-        for name, book in self._books.items():
-            if plugin := book.current:
-                report = book.guard.call('write', None, _report, name, plugin)
+        for name, state in self._states.items():
+            if plugin := state.current:
+                report = state.guard.call('write', None, _report, name, plugin)
                 if report is not None:
                     reports[name] = report
         while True:
@@ -228,15 +230,15 @@ class NodePlugins:
                     LOG.error('Nothing is reported: %s', error)
                     return {}
                 del reports[name]
-                self._books[name].guard.call('write', None, _refuse, error)
+                self._states[name].guard.call('write', None, _refuse, error)
 
     def _told(self, reports: Mapping[str, stats.Report]) -> stats.Plugins:
         return stats.Plugins(
             {name: report.version for name, report in reports.items()},
             self._missing
             | {
-                name: book.why_not
-                for name, book in self._books.items()
+                name: state.why_not
+                for name, state in self._states.items()
                 if name not in reports
             },
         )
@@ -248,16 +250,16 @@ class NodePlugins:
         """
         amounts: dict[str, Mapping[str, Any]] = {}
         traits: set[str] = set()
-        for book in self._books.values():
-            offered = _offered(book)
+        for state in self._states.values():
+            offered = _offered(state)
             if offered is None:
                 offered = resources.Inventory(
                     {
                         name: before.resources[name]
-                        for name in book.kind.resource_classes
+                        for name in state.kind.resource_classes
                         if name in before.resources
                     },
-                    book.kind.traits & before.traits,
+                    state.kind.traits & before.traits,
                 )
             amounts |= offered.resources
             traits |= offered.traits
@@ -267,7 +269,7 @@ class NodePlugins:
     def traits(self) -> frozenset[str]:
         """All traits that the plugins may add or remove."""
         return frozenset().union(
-            *(book.kind.traits for book in self._books.values())
+            *(state.kind.traits for state in self._states.values())
         )
 
 
@@ -286,16 +288,16 @@ def _reset(plugin: resources.Resource, host: resources.Host) -> str | None:
     return None
 
 
-def _add(book: _PluginState, usage: resources.Usage) -> None:
-    if plugin := book.current:
+def _add(state: _PluginState, usage: resources.Usage) -> None:
+    if plugin := state.current:
         add = operator.methodcaller('add_instance', usage)
-        book.change('add_instance', add, plugin)
+        state.change('add_instance', add, plugin)
 
 
-def _remove(book: _PluginState, usage: resources.Usage) -> None:
-    if plugin := book.current:
+def _remove(state: _PluginState, usage: resources.Usage) -> None:
+    if plugin := state.current:
         remove = operator.methodcaller('remove_instance', usage)
-        book.change('remove_instance', remove, plugin)
+        state.change('remove_instance', remove, plugin)
 
 
 def _reason(plugin: resources.Resource, usage: resources.Usage) -> str | None:
@@ -316,13 +318,13 @@ def _refuse(error: Exception) -> None:
     raise error
 
 
-def _offered(book: _PluginState) -> resources.Inventory | None:
+def _offered(state: _PluginState) -> resources.Inventory | None:
     """Return the plugin's inventories and traits for placement; None if it
     can't tell."""
-    plugin = book.current
+    plugin = state.current
     if plugin is None:
         return None
-    return book.guard.call('inventory', None, _inventory, plugin)
+    return state.guard.call('inventory', None, _inventory, plugin)
 
 
 def _inventory(plugin: resources.Resource) -> resources.Inventory:

@@ -60,7 +60,7 @@ def find(
     session: orm.Session, *conditions: sa.ColumnElement[bool]
 ) -> list[DrainableHost]:
     """Return the hosts that meet conditions, in the order of their ids."""
-    return [_donor(row) for row in session.execute(_select(*conditions))]
+    return [_drainable(row) for row in session.execute(_select(*conditions))]
 
 
 def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -76,7 +76,7 @@ def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def _donor(row: sa.Row[Any]) -> DrainableHost:
+def _drainable(row: sa.Row[Any]) -> DrainableHost:
     return DrainableHost(
         objects.Resource(row.id, row.resource_type, row.name, row.uuid),
         row.generation,
@@ -121,7 +121,7 @@ def offers(
                     expression, passing=judgements.passing(session, expression)
                 )
             )
-        found += map(_donor, session.execute(statement.limit(limit)))
+        found += map(_drainable, session.execute(statement.limit(limit)))
     return found[:limit]
 
 

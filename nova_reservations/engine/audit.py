@@ -61,7 +61,7 @@ class Audit:
             *self.of_leases(now),
             *self.of_pool(),
             *self.of_idle_hosts(),
-            *self.of_donors(now),
+            *self.of_drainable_hosts(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
             *self.of_starts(now),
@@ -235,7 +235,7 @@ class Audit:
                     'it, or the next lease there finds it'
                 )
 
-    def of_donors(self, now: datetime.datetime) -> Iterator[Finding]:
+    def of_drainable_hosts(self, now: datetime.datetime) -> Iterator[Finding]:
         """Yield errors of hosts that may be emptied for leases.
 
         :raises: CloudUnavailable

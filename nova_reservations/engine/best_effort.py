@@ -40,7 +40,7 @@ from nova_reservations.engine import allocations
 from nova_reservations.engine import builds
 from nova_reservations.engine import claims
 from nova_reservations.engine import drain_candidates
-from nova_reservations.engine import drainable_hosts as donors_engine
+from nova_reservations.engine import drainable_hosts as drainables
 from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
@@ -351,7 +351,7 @@ class BestEffort:
         for host in hosts:
             outcome = self.cloud.servers.drain_servers(
                 [server for server in batch if server.host == host.name],
-                donors_engine.order(lease.id, host),
+                drainables.order(lease.id, host),
                 now,
                 check,
             )

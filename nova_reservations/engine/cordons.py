@@ -9,9 +9,9 @@ from oslo_log import log
 
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.db import healing as healing_db
 from nova_reservations.db import tasks
-from nova_reservations.db import tenancy
 from nova_reservations.engine import healing
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states
@@ -46,7 +46,7 @@ class Cordons:
         """
         self._write(resource_id, now, now, empties)
         with self.database.reader() as session:
-            found = tenancy.find(session, resource_id)
+            found = cordon_rows.find(session, resource_id)
         ids = dict.fromkeys(
             each.lease_id
             for each in found
@@ -71,17 +71,19 @@ class Cordons:
     ) -> None:
         def write(_: transactions.Attempt) -> bool:
             with self.database.writer() as session:
-                before = tenancy.cordoned_at(session, resource_id)
+                before = cordon_rows.cordoned_at(session, resource_id)
                 if empties is not None:
                     # In one transaction with the cordon: otherwise a crash in
                     # between could leave a host that servers leave while new
                     # leases come.
-                    tenancy.set_emptied(
+                    cordon_rows.set_emptied(
                         session, resource_id, now if empties else None, now
                     )
                 if (before is None) == (cordoned_at is None):
                     return False
-                tenancy.set_cordoned(session, resource_id, cordoned_at, now)
+                cordon_rows.set_cordoned(
+                    session, resource_id, cordoned_at, now
+                )
                 if cordoned_at is None:
                     capacity.freed(session, now, [resource_id])
                     # Healing lets leases that were to leave it keep it.

@@ -49,12 +49,12 @@ class Prospect:
         ]
         return self.choose(ids) is not None
 
-    def choose(self, donor_ids: Sequence[int]) -> set[int] | None:
+    def choose(self, drainable_ids: Sequence[int]) -> set[int] | None:
         """Return the cheapest hosts that suffice; an empty host costs nothing.
 
-        :param donor_ids: those that may be used, the cheapest first
+        :param drainable_ids: those that may be used, the cheapest first
         """
-        return draining.cheapest(self.wants, [*self.pool, *donor_ids])
+        return draining.cheapest(self.wants, [*self.pool, *drainable_ids])
 
 
 def find(

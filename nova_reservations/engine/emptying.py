@@ -18,8 +18,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.db import leases
-from nova_reservations.db import tenancy
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 
@@ -90,7 +90,7 @@ def _record(
     because: str | None,
 ) -> None:
     with database.writer() as session:
-        tenancy.set_stays(
+        cordon_rows.set_stays(
             session, booking.reservation.id, resource_id, because
         )
     if because is not None:

@@ -181,7 +181,7 @@ class Healing:
                     reason='only a lease that is PENDING or ACTIVE can get '
                     'other resources',
                 )
-            repair = self._patient(session, seen, now, attempt, asked=True)
+            repair = self._repair_of(session, seen, now, attempt, asked=True)
             if repair is None:
                 raise exception.InvalidState(
                     kind='Lease',
@@ -235,7 +235,7 @@ class Healing:
             if seen.is_window:
                 # A maintenance window is of this very host, even if it fails.
                 return None
-            repair = self._patient(
+            repair = self._repair_of(
                 session, seen, now, attempt, drained=drained
             )
             if repair is None:
@@ -254,7 +254,7 @@ class Healing:
                 _free_left(session, seen, held.union(repair.left), now)
             return _Healed(seen, leases.get(session, lease_id))
 
-    def _patient(
+    def _repair_of(
         self,
         session: api.Session,
         lease: objects.Lease,

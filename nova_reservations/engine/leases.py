@@ -258,10 +258,10 @@ class Leases:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
                 )
-                hunted = drain_candidates.begin(lease, prospect, refusal, now)
-                leases.insert(session, hunted)
-                self.limits.check_waiting(guard, session, hunted, now)
-                return hunted
+                begun = drain_candidates.begin(lease, prospect, refusal, now)
+                leases.insert(session, begun)
+                self.limits.check_waiting(guard, session, begun, now)
+                return begun
 
         return transactions.retry(insert)
 

@@ -19,9 +19,9 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.db import hosts
 from nova_reservations.db import leases as leases_db
-from nova_reservations.db import tenancy
 from nova_reservations.engine import allocations
 from nova_reservations.engine import cordons
 from nova_reservations.engine import lease_requests
@@ -42,13 +42,13 @@ NAMED = 5
 class Held:
     """A host that operators want, and who is affected by that.
 
-    :ivar tenancies: those of leases that still have it.
+    :ivar occupants: the leases that still have it.
     :ivar window: the lease that is its window of maintenance.
     :ivar servers: UUIDs of servers that Nova has on it, if it is drained.
     """
 
     host: objects.Host
-    tenancies: Sequence[objects.Tenancy]
+    occupants: Sequence[objects.Occupant]
     window: objects.Lease | None = None
     servers: Sequence[str] = ()
 
@@ -129,7 +129,7 @@ class Maintenance:
     def _seen(self, host_id: int) -> Held:
         with self.database.reader() as session:
             return Held(
-                hosts.get(session, host_id), tenancy.find(session, host_id)
+                hosts.get(session, host_id), cordon_rows.find(session, host_id)
             )
 
     def maintain(
@@ -168,7 +168,7 @@ class Maintenance:
             cordoned_at = hosts.get(session, host_id).cordoned_at
             if cordoned_at is not None:
                 # The cordon must not keep the operator's own lease off.
-                tenancy.set_cordoned(session, host_id, None, now)
+                cordon_rows.set_cordoned(session, host_id, None, now)
             leases_db.insert(session, draft)
             left = self.promises.allocations.book(
                 session,
@@ -178,7 +178,7 @@ class Maintenance:
                 allocations.Terms(replan=replanning.HERE),
             )
             if cordoned_at is not None:
-                tenancy.set_cordoned(session, host_id, cordoned_at, now)
+                cordon_rows.set_cordoned(session, host_id, cordoned_at, now)
             capacity.freed(session, now, set(left) - {host_id})
 
     def _in_use(
@@ -188,7 +188,7 @@ class Maintenance:
         refusal: exception.NotEnoughResources,
     ) -> exception.HostInUse:
         with self.database.reader() as session:
-            found = tenancy.find(
+            found = cordon_rows.find(
                 session, host.id, interval.Interval(asked.start, asked.end)
             )
         named = ', '.join(

@@ -10,7 +10,7 @@ from nova_reservations.objects.allocation import AllocationQuery
 from nova_reservations.objects.allocation import Condition
 from nova_reservations.objects.allocation import HeldResources
 from nova_reservations.objects.allocation import Holding
-from nova_reservations.objects.allocation import Tenancy
+from nova_reservations.objects.allocation import Occupant
 from nova_reservations.objects.host import CapacityPoint
 from nova_reservations.objects.host import Host
 from nova_reservations.objects.host import HostFacts
@@ -69,6 +69,7 @@ __all__ = (
     'LeaseQuery',
     'LeasedServer',
     'Message',
+    'Occupant',
     'OpenReservation',
     'Property',
     'Reason',
@@ -76,7 +77,6 @@ __all__ = (
     'Resource',
     'ResourceQuery',
     'Sharers',
-    'Tenancy',
     'group_id',
     'is_id',
     'plural',

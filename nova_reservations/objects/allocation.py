@@ -142,7 +142,7 @@ class HeldResources:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tenancy:
+class Occupant:
     """A lease that holds a resource.
 
     :ivar is_leaving: it has another resource in its place, and something of

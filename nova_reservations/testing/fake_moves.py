@@ -60,7 +60,7 @@ def begin(
 ) -> None:
     """Have a server be at this stage of a move."""
     known = state.instances[server]
-    source = Place(known.host, state.tenancy.get(server))
+    source = Place(known.host, state.reservation_of.get(server))
     state.moves[server] = Move(source, None if stage == PREPARED else end, end)
     state.instances[server] = dataclasses.replace(
         known,
@@ -107,7 +107,7 @@ def places(state: fake_state.State, server: ports.Server) -> list[Place]:
     """Return what a server holds itself, and then what its migration does."""
     move = state.moves.get(server.uuid)
     if move is None:
-        return [Place(server.host, state.tenancy.get(server.uuid))]
+        return [Place(server.host, state.reservation_of.get(server.uuid))]
     return [place for place in (move.target, move.source) if place]
 
 
@@ -143,6 +143,6 @@ def seen_on(state: fake_state.State, host: str) -> Iterator[ports.Server]:
 
 def _have(state: fake_state.State, server: str, place: Place) -> None:
     if place.reservation_id is None:
-        state.tenancy.pop(server, None)
+        state.reservation_of.pop(server, None)
     else:
-        state.tenancy[server] = place.reservation_id
+        state.reservation_of[server] = place.reservation_id

@@ -48,7 +48,7 @@ class FakeSegments:
         self, network: ports.SegmentNetwork
     ) -> list[ports.NetworkPort]:
         self._state.check_neutron()
-        there = self._state.tenant_ports.get(network.id, {})
+        there = self._state.project_ports.get(network.id, {})
         return [there[key] for key in sorted(there)]
 
     def create_network(
@@ -103,7 +103,7 @@ class FakeSegments:
             raise exception.CloudRefused(
                 what=f'To delete port {port.id}', reason='it is needed'
             )
-        for there in self._state.tenant_ports.values():
+        for there in self._state.project_ports.values():
             there.pop(port.id, None)
 
     def delete_network(

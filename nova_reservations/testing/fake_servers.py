@@ -264,9 +264,9 @@ class FakeServers:
             waiting[server.uuid] = 'is being unshelved'
             self._state.write('unshelve server')
             self._state.orders.add((server.uuid, key, 'unshelve'))
-            if server.uuid in self._state.tenancy:
+            if server.uuid in self._state.reservation_of:
                 hosts = self._state.free_slots(
-                    self._state.tenancy[server.uuid]
+                    self._state.reservation_of[server.uuid]
                 )
             else:
                 hosts = [
@@ -469,9 +469,9 @@ class FakeServers:
             if server.uuid not in self._state.instances:
                 # It was deleted meanwhile.
                 continue
-            if server.uuid in self._state.tenancy:
+            if server.uuid in self._state.reservation_of:
                 targets = self._state.free_slots(
-                    self._state.tenancy[server.uuid]
+                    self._state.reservation_of[server.uuid]
                 )
             elif server.host not in self._state.marked:
                 targets = self._state.ordinary_hosts()

@@ -189,7 +189,7 @@ class FakeSlots:
         reservation_id: str,
         chosen: Collection[str],
     ) -> bool:
-        named = self._state.tenancy.get(server.uuid)
+        named = self._state.reservation_of.get(server.uuid)
         return named == reservation_id or (
             named is None and server.uuid in chosen
         )
@@ -234,7 +234,7 @@ class FakeSlots:
                 # It holds its slot until it leaves its host.
                 self._state.forgotten.add(server.uuid)
             else:
-                self._state.tenancy.pop(server.uuid, None)
+                self._state.reservation_of.pop(server.uuid, None)
 
     def offered_slots(
         self, hosts: Collection[objects.Resource]

@@ -72,7 +72,7 @@ class State:
     :ivar room: how many servers each host outside of the pool has room for.
     :ivar flavor_projects: flavor -> its projects, if it is not public.
     :ivar classes: reservation id -> host -> slots.
-    :ivar tenancy: server -> the reservation whose flavor it has, or in
+    :ivar reservation_of: server -> the reservation whose flavor it has, or in
         which it has a guaranteed place.
     :ivar moves: server -> its move, of servers that are being moved, or whose
         resize is open: see fake_moves.
@@ -84,7 +84,7 @@ class State:
     :ivar floating_ips: id -> floating IP, of any project.
     :ivar network_ports: (network, address) -> the port with that address.
     :ivar segment_networks: id -> network on a segment, of any project.
-    :ivar tenant_ports: network id -> port id -> port.
+    :ivar project_ports: network id -> port id -> port.
     :ivar vlan_ranges: physical network -> the VLANs that Neutron gives to
         anybody; None: Neutron does not tell.
     :ivar unreached: physical networks whose agents are all dead.
@@ -147,7 +147,7 @@ class State:
         self.admitted: dict[str, str] = {}
         self.flavor_sharers: dict[str, frozenset[str]] = {}
         self.groups: dict[str, bool] = {}
-        self.tenancy: dict[str, str] = {}
+        self.reservation_of: dict[str, str] = {}
         self.moves: dict[str, fake_moves.Move] = {}
         self.forgotten: set[str] = set()
         self.stuck: dict[str, set[str]] = {}
@@ -157,7 +157,7 @@ class State:
         self.floating_ips: dict[str, ports.FloatingIP] = {}
         self.network_ports: dict[tuple[str, str], str] = {}
         self.segment_networks: dict[str, ports.SegmentNetwork] = {}
-        self.tenant_ports: dict[str, dict[str, ports.NetworkPort]] = (
+        self.project_ports: dict[str, dict[str, ports.NetworkPort]] = (
             defaultdict(dict)
         )
         self.vlan_ranges: dict[str, list[range]] | None = {}
@@ -346,7 +346,7 @@ class State:
         del self.instances[server.uuid]
         self.moves.pop(server.uuid, None)
         if server.uuid in self.forgotten:
-            self.tenancy.pop(server.uuid, None)
+            self.reservation_of.pop(server.uuid, None)
         if state == 'shelved_offloaded':
             self.shelved.add(server.uuid)
             self.at_rest[server.uuid] = dataclasses.replace(

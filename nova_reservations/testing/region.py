@@ -22,7 +22,7 @@ from sqlalchemy import orm
 from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import drainable_hosts as donor_rows
+from nova_reservations.db import drainable_hosts as drainable_rows
 from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
@@ -243,7 +243,7 @@ class Region:
             duration=None if duration is None else minutes(duration),
         )
 
-    def donate(self, *names: str, servers: int = 1) -> None:
+    def add_drainable(self, *names: str, servers: int = 1) -> None:
         """Add drainable hosts, each with so many servers of some project."""
         self.cloud.members = (self.cloud.members or set()) | set(names)
         for name in names:
@@ -417,7 +417,7 @@ class Region:
         with self.database.reader() as session:
             return {
                 drainable.resource.name
-                for drainable in donor_rows.fenced(session)
+                for drainable in drainable_rows.fenced(session)
             }
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:

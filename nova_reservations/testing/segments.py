@@ -71,6 +71,6 @@ def plug(
 ) -> None:
     """Create a port in the network that has a VLAN."""
     [network] = region.cloud.segments.find_networks(PHYSICAL, [vlan]).values()
-    region.cloud.tenant_ports[network.id][port] = ports.NetworkPort(
+    region.cloud.project_ports[network.id][port] = ports.NetworkPort(
         port, project_id, owner, device_id
     )

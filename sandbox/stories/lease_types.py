@@ -18,7 +18,7 @@ from sandbox.story import until
 
 HOST = 'OS-EXT-SRV-ATTR:host'
 
-DRAINABLE = 'donors'
+DRAINABLE = 'drainable'
 """The aggregate that the sandbox's nova.conf names."""
 
 #: Seconds that a lease may be late.

@@ -174,6 +174,6 @@ def held(found: maintenance.Held) -> dict[str, Any]:
                 'leaving': each.is_leaving,
                 'reason': each.stays_because,
             }
-            for each in found.tenancies
+            for each in found.occupants
         ],
     }

@@ -10,7 +10,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
-from nova_reservations.db import drainable_hosts as donor_rows
+from nova_reservations.db import drainable_hosts as drainable_rows
 from nova_reservations.db import healing as rows
 from nova_reservations.db import hosts as host_rows
 from nova_reservations.db import server_failures as server_rows
@@ -105,7 +105,9 @@ class Tasks:
                 PATIENCE,
                 self._look_at_their_hosts,
             ),
-            Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
+            Task(
+                drainable_rows.TASK, refresh, PATIENCE, self._look_at_drainable
+            ),
             Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
             Task(idempotency.TASK, refresh, PATIENCE, self._forget),

@@ -85,8 +85,8 @@ class TestOfAdministrators:
 
     def test_one_is_known_by_its_name_with_its_hosts(self, world):
         host = world.hosts[0]
-        world.gather('donors', host)
-        members = world.cloud.aggregates.find_members('donors')
+        world.gather('drainable', host)
+        members = world.cloud.aggregates.find_members('drainable')
         assert members.hosts == {'host1'}
         assert members.generations == {
             host.uuid: generations(world)[host.uuid]

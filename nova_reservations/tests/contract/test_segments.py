@@ -35,7 +35,7 @@ class FakeWorld:
     ) -> str:
         key = f'{owner} {device}'
         if owner != 'network:dhcp':
-            self._cloud.tenant_ports[network.id][key] = ports.NetworkPort(
+            self._cloud.project_ports[network.id][key] = ports.NetworkPort(
                 key, OTHERS, owner, device
             )
         return key

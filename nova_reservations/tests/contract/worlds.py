@@ -279,7 +279,7 @@ class Fake(World):
 
     def boot_in_slot(self, reservation_id: str) -> str:
         server = self.boot(self.hosts[0])
-        self.cloud.tenancy[server] = reservation_id
+        self.cloud.reservation_of[server] = reservation_id
         return server
 
     def resize_away(self, server: str) -> str:

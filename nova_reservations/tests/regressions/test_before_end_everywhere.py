@@ -225,7 +225,7 @@ def test_servers_of_others_that_take_slots_have_none(region):
         region, before_end='snapshot'
     )
     stranger = region.cloud.boot('one', 'somebody')
-    region.cloud.tenancy[stranger] = test_instances.id_of(lease)
+    region.cloud.reservation_of[stranger] = test_instances.id_of(lease)
     region.forward(until=61)
     assert orders(region) == [server]
 

@@ -180,10 +180,10 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
     make_region,
 ):
     region = make_region(
-        best_effort_aggregate='donors', best_effort_timeout=minutes(10)
+        best_effort_aggregate='drainable', best_effort_timeout=minutes(10)
     )
-    region.add_host('donor', enrol=False)
-    region.cloud.members = {'donor'}
+    region.add_host('drainable', enrol=False)
+    region.cloud.members = {'drainable'}
     region.drainable_hosts.follow(region.now)
     build(region)
     lease = region.best_effort()
@@ -199,10 +199,10 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
 
 def test_nor_while_one_is_deleted_in_its_migration(make_region):
     region = make_region(
-        best_effort_aggregate='donors', best_effort_timeout=minutes(10)
+        best_effort_aggregate='drainable', best_effort_timeout=minutes(10)
     )
-    region.add_host('donor', enrol=False)
-    region.cloud.members = {'donor'}
+    region.add_host('drainable', enrol=False)
+    region.cloud.members = {'drainable'}
     region.drainable_hosts.follow(region.now)
     region.cloud.slow_servers.add(SERVER)
     migrate(region)

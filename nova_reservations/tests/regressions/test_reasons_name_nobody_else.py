@@ -55,7 +55,7 @@ def end_beside_a_server_of_others_in_a_slot(region):
     lease = region.lease_of((VIRTUAL, SLOT))
     region.work()
     server = region.cloud.boot('one', 'secret-project', 'secret-server')
-    region.cloud.tenancy[server] = lease.reservations[0].id
+    region.cloud.reservation_of[server] = lease.reservations[0].id
     region.cloud.slow_servers.add(server)
     return lease
 
@@ -85,16 +85,16 @@ def start_after_others(region):
 
 
 def empty_hosts_of_others(region):
-    region.donate('secret-donor')
+    region.add_drainable('secret-drainable')
     region.lease(end=200, project='secret-project')
-    region.cloud.slow_servers.add('0 of secret-donor')
+    region.cloud.slow_servers.add('0 of secret-drainable')
     return region.best_effort()
 
 
 def empty_hosts_that_stay_full(region):
     lease = empty_hosts_of_others(region)
     region.cloud.slow_servers.clear()
-    region.cloud.broken.add('0 of secret-donor')
+    region.cloud.broken.add('0 of secret-drainable')
     return lease
 
 
@@ -102,7 +102,7 @@ def empty_hosts_that_are_refused(region):
     lease = empty_hosts_of_others(region)
     region.fails(
         'mark',
-        exception.CloudRefused(what='Host secret-donor', reason='gone'),
+        exception.CloudRefused(what='Host secret-drainable', reason='gone'),
         99,
     )
     return lease
@@ -128,7 +128,7 @@ def test_an_owner_reads_no_name_of_others(make_region, story, looks, caplog):
     region = make_region(
         'one',
         types=TYPES,
-        best_effort_aggregate='donors',
+        best_effort_aggregate='drainable',
         best_effort_timeout=minutes(1),
     )
     region.add_host('away', enrol=False)

@@ -48,7 +48,7 @@ def region(make_region):
             objects.HOST: host.PhysicalHost,
             SLOTS: instance.VirtualInstance,
         },
-        best_effort_aggregate='donors',
+        best_effort_aggregate='drainable',
     )
     yield region
     region.opts.clear_override('region_name', 'reservations')
@@ -106,7 +106,7 @@ def test_other_open_reservations_of_its_project_can_be_used(region):
 
 def test_a_best_effort_lease_that_asks_for_it_fails(region):
     region.add_host('away', enrol=False)
-    region.donate('four')
+    region.add_drainable('four')
     region.active_lease(minimum=3)
     lease = region.best_effort(hypervisor_properties=HERE)
     rename(region)

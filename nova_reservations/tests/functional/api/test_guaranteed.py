@@ -44,7 +44,7 @@ class Nova(server_requests.Nova):
         if carried in self.cloud.classes:
             [host, *_] = self.cloud.free_slots(carried)
             server = self.cloud.boot(host, project_id, self.made[-1])
-            self.cloud.tenancy[server] = carried
+            self.cloud.reservation_of[server] = carried
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def test_only_the_lease_itself_tells_how_much_is_used(member, workers, cloud):
     workers.work()
     [reservation] = found['reservations']
     server = cloud.boot('h1', 'ours')
-    cloud.tenancy[server] = reservation['id']
+    cloud.reservation_of[server] = reservation['id']
     [shown] = member('GET', f'/leases/{found["id"]}').json['lease'][
         'reservations'
     ]

@@ -19,6 +19,7 @@ from nova_reservations.db import api
 from nova_reservations.db import calendar
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.db import due_leases
 from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
@@ -34,7 +35,6 @@ from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
 from nova_reservations.db import shares
-from nova_reservations.db import tenancy
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.objects import states
@@ -182,7 +182,7 @@ OFTEN = {
         # SQLite does not use ix_nr_allocations_resource, see below.
     ),
     'whom it concerns that a host is wanted': listed.Often(
-        lambda session: tenancy.find(session, 7, booking.window(1, 9)),
+        lambda session: cordon_rows.find(session, 7, booking.window(1, 9)),
         # SQLite does not use ix_nr_allocations_resource, see below.
     ),
     'what leases have of a resource, by class': listed.Often(

@@ -29,6 +29,7 @@ from nova_reservations.db import audit
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import conditions
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.db import demand
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import due_leases
@@ -49,7 +50,6 @@ from nova_reservations.db import server_failures
 from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
-from nova_reservations.db import tenancy
 from nova_reservations.db import unused
 from nova_reservations.db import windows
 from nova_reservations.db import withdrawals
@@ -179,7 +179,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     given.give_back_early,
     given.vacate_at_the_end,
     given.give_slots_back,
-    lambda session: tenancy.set_cordoned(session, 7, NOW, NOW),
+    lambda session: cordon_rows.set_cordoned(session, 7, NOW, NOW),
     lambda session: hosts.set_reservable(session, 7, False, NOW),
     lambda session: hosts.set_facts(session, 7, OTHER, NOW),
     lambda session: hosts.replace(session, HOST_7, OTHER, NOW),
@@ -262,8 +262,8 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: purge.remove_promises(session, booking.at(40), 70),
     lambda session: purge.remove_records(session, booking.at(60), 70),
     lambda session: project_limits.raise_generation(session, 'project-7'),
-    lambda session: tenancy.set_emptied(session, 7, NOW, NOW),
-    lambda session: tenancy.set_stays(
+    lambda session: cordon_rows.set_emptied(session, 7, NOW, NOW),
+    lambda session: cordon_rows.set_stays(
         session, one(session).reservations[0].id, 7, 'why'
     ),
     lambda session: used.settle(
@@ -324,7 +324,7 @@ def writes(tmp_path_factory: pytest.TempPathFactory) -> list[Write]:
 def fill(session: orm.Session) -> None:
     """Add rows that the tests of queries do not need."""
     hosts.insert(
-        session, fake_cloud.facts('donor'), {}, NOW, states.Role.DRAINABLE
+        session, fake_cloud.facts('drainable'), {}, NOW, states.Role.DRAINABLE
     )
     session.execute(
         sa.insert(models.Server),

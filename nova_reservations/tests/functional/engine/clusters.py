@@ -61,7 +61,7 @@ class Cluster(complex_types.Complex):
         nodes = booking.parts['nodes'].reservation.id
         at = self.cloud.free_slots(nodes)[0]
         self.cloud.boot(at, booking.lease.project_id, missing[0])
-        self.cloud.tenancy[missing[0]] = nodes
+        self.cloud.reservation_of[missing[0]] = nodes
         return (
             base.Waiting('its servers are being made') if missing[1:] else None
         )

@@ -73,6 +73,6 @@ def boot(region, lease):
     """Return a server that has found a slot of the lease."""
     slots = region.see(lease).reservations[1].id
     name = region.cloud.boot(region.cloud.free_slots(slots)[0], 'lessee')
-    region.cloud.tenancy[name] = slots
+    region.cloud.reservation_of[name] = slots
     region.access.record_server(name, slots, region.now, chosen=True)
     return name

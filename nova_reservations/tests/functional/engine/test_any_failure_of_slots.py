@@ -354,9 +354,9 @@ class Machine(stateful.RuleBasedStateMachine):
         held = {(one.reservation, one.host) for one in self._held()}
         cloud = self.region.cloud
         assert {
-            (cloud.tenancy[server.uuid], server.host)
+            (cloud.reservation_of[server.uuid], server.host)
             for server in cloud.instances.values()
-            if server.uuid in cloud.tenancy
+            if server.uuid in cloud.reservation_of
         } <= held
 
     def _held(self) -> list[Held]:

@@ -115,7 +115,7 @@ def test_a_whole_that_can_not_be_started_is_undone_with_its_parts(region):
     lease = clusters.ask(region)
     region.work()
     guest = region.cloud.boot('one', 'lessee')
-    region.cloud.tenancy[guest] = clusters.parts_of(lease)['nodes'].id
+    region.cloud.reservation_of[guest] = clusters.parts_of(lease)['nodes'].id
     why = exception.CloudRefused(what='A server', reason='no')
     region.fails('create server', why)
     region.now += minutes(0.1)

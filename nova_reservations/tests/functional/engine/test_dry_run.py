@@ -97,7 +97,7 @@ def test_a_lease_that_would_wait_has_no_place_yet(region, leaves_no_trace):
 
 def test_hosts_that_would_be_emptied_are_left_alone(make_region):
     region = make_region('one', best_effort_aggregate='drainable')
-    region.donate('drainable-1')
+    region.add_drainable('drainable-1')
     region.lease()
     before, told = rows(region), list(region.notes)
     shown = region.leases.create(

@@ -4,7 +4,7 @@
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import tenancy
+from nova_reservations.db import cordons as cordon_rows
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def host_of(region, server):
 def test_they_go_to_the_other_host_of_the_lease(region, drained):
     name, lease, server = drained
     held = drain(region, name)
-    assert (list(held.servers), held.tenancies[0].is_leaving) == (
+    assert (list(held.servers), held.occupants[0].is_leaving) == (
         [server],
         True,
     )
@@ -44,7 +44,7 @@ def test_they_go_to_the_other_host_of_the_lease(region, drained):
     region.look()
     assert region.hosts_of(lease) == {other}
     held = drain(region, name)
-    assert (held.servers, held.tenancies) == ([], [])
+    assert (held.servers, held.occupants) == ([], [])
 
 
 def test_unless_they_are_only_listed(region, drained):
@@ -81,7 +81,7 @@ def test_what_can_not_be_moved_is_told_and_not_tried_without_end(
     assert region.cloud.writes.count('drain server') == 1
     [host] = region.hosts.find(objects.HostQuery(name=name))
     with region.database.reader() as session:
-        [held] = tenancy.find(session, host.id)
+        [held] = cordon_rows.find(session, host.id)
     assert held.stays_because == (
         f'server {server}: Nova has failed to move it'
     )
@@ -96,7 +96,7 @@ def test_it_is_tried_again_when_an_operator_asks_again(region, drained):
         look(region)
     region.cloud.broken.clear()
     region.forward(until=1)
-    [held] = drain(region, name).tenancies
+    [held] = drain(region, name).occupants
     assert held.stays_because
     look(region)
     assert host_of(region, server) != name

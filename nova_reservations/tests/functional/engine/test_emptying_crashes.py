@@ -87,11 +87,11 @@ def outcome(region, worker=None):
 
 
 def seen(region):
-    """Return where servers are, and the tenancies of the host."""
+    """Return where servers are, and the occupants of the host."""
     held = test_emptying.drain(region, 'one')
     return (
         {each.host for each in region.cloud.instances.values()},
-        held.tenancies,
+        held.occupants,
     )
 
 

@@ -54,7 +54,7 @@ def test_a_lease_that_waits_is_made_once(region):
 
 def test_a_lease_for_which_hosts_are_emptied_is_made_once(make_region):
     region = make_region('one', best_effort_aggregate='drainable')
-    region.donate('drainable-1')
+    region.add_drainable('drainable-1')
     region.lease()
     more = {'lease_type': states.LeaseType.BEST_EFFORT, 'key': key()}
     assert host(region, **more).id == host(region, **more).id

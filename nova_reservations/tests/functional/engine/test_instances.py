@@ -74,7 +74,7 @@ NOTHING = dict.fromkeys(['slots', 'flavor', 'whose', 'group', 'hosts'])
 
 def boot(region, lease, host='one'):
     server = region.cloud.boot(host, lease.project_id)
-    region.cloud.tenancy[server] = id_of(lease)
+    region.cloud.reservation_of[server] = id_of(lease)
     region.access.record_server(server, id_of(lease), region.now)
     return server
 

@@ -35,7 +35,7 @@ def maintain(region, start, end, name='one'):
 
 
 def left(held):
-    return {each.lease_id for each in held.tenancies}
+    return {each.lease_id for each in held.occupants}
 
 
 class TestCordons:
@@ -121,7 +121,7 @@ class TestDrains:
         lease = region.active_lease()
         [name] = region.hosts_of(lease)
         held = act(region, 'drain', name)
-        assert [each.is_leaving for each in held.tenancies] == [True]
+        assert [each.is_leaving for each in held.occupants] == [True]
         region.work()
         assert name not in region.aggregate_of(lease)
         region.look()
@@ -145,7 +145,7 @@ class TestDrains:
     def test_who_can_not_have_another_one_goes_on_as_it_is(self, region):
         lease = region.active_lease(minimum=3)
         held = act(region, 'drain')
-        assert [each.is_leaving for each in held.tenancies] == [False]
+        assert [each.is_leaving for each in held.occupants] == [False]
         region.work()
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}
         assert not region.see(lease).degraded

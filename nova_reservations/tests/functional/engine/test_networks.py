@@ -128,7 +128,7 @@ def test_at_the_end_ports_of_its_servers_go_with_it(region):
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
     assert there(region) == {}
-    assert not any(region.cloud.tenant_ports.values())
+    assert not any(region.cloud.project_ports.values())
 
 
 def test_the_end_waits_for_all_other_ports_and_says_which(region):
@@ -152,10 +152,10 @@ def test_the_end_waits_for_all_other_ports_and_says_which(region):
     ) in seen.status_detail
     assert there(region) == {101: 'lessee'}
     [network] = region.cloud.segment_networks
-    assert len(region.cloud.tenant_ports[network]) == 4
+    assert len(region.cloud.project_ports[network]) == 4
     with pytest.raises(exception.NotEnoughResources):
         region.lease_of(asked(101), end=5)
-    region.cloud.tenant_ports.clear()
+    region.cloud.project_ports.clear()
     region.forward(until=63)
     assert region.status(lease) == 'TERMINATED'
     assert there(region) == {}
@@ -171,7 +171,7 @@ def test_a_lease_that_is_deleted_is_gone_with_the_last_port(region):
     seen = region.see(lease)
     assert seen.status == 'DELETING'
     assert seen.status_reason.startswith('port mine')
-    region.cloud.tenant_ports.clear()
+    region.cloud.project_ports.clear()
     region.forward(until=2)
     assert there(region) == {}
     with pytest.raises(exception.NotFound):
@@ -297,7 +297,7 @@ def test_a_network_that_is_replaced_stays_until_its_ports_have_left(
     assert seen.reservations[0].resources_changed
     shown = region.lease_lists.usage(seen, seen.reservations[0])['networks']
     assert {each['segment_id'] for each in shown} == {101, 7}
-    region.cloud.tenant_ports.clear()
+    region.cloud.project_ports.clear()
     region.look()
     assert there(region) == {7: 'lessee'}
 
@@ -416,7 +416,7 @@ def test_an_audit_deletes_what_is_of_no_lease_and_has_no_ports(
     assert 'is of no lease any more, and has ports' in finding.problem
     assert finding.problem.endswith(': port')
     assert finding.repair is None
-    region.cloud.tenant_ports.clear()
+    region.cloud.project_ports.clear()
     repair(auditor, region)
     assert there(region) == {}
 

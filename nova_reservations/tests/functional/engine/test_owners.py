@@ -62,7 +62,7 @@ class World:
     def boot(self, place, chosen=False):
         server = self.cloud.intrude(place.host, self.project)
         if place.reservation_id:
-            self.cloud.tenancy[server] = place.reservation_id
+            self.cloud.reservation_of[server] = place.reservation_id
             self.region.access.record_server(
                 server, place.reservation_id, self.region.now, chosen
             )
@@ -112,9 +112,9 @@ def shelved(flavor, chosen=None):
             world.slot(leases[chosen or 'lease']), bool(chosen)
         )
         if flavor is None:
-            del world.cloud.tenancy[server]
+            del world.cloud.reservation_of[server]
         else:
-            world.cloud.tenancy[server] = id_of(leases[flavor])
+            world.cloud.reservation_of[server] = id_of(leases[flavor])
         test_instances.shelve(world.region, server)
         return server
 

@@ -273,9 +273,9 @@ class TestDrainableHosts:
     def region(self, make_region):
         """A drainable host whose lease is lost, as it is younger than the
         backup."""
-        region = make_region('one', best_effort_aggregate='donors')
+        region = make_region('one', best_effort_aggregate='drainable')
         region.add_host('away', enrol=False)
-        region.donate('green')
+        region.add_drainable('green')
         backup = back_up(region)
         lease = region.best_effort(minimum=2)
         region.forward(until=1)

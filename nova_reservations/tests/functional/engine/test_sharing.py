@@ -208,7 +208,7 @@ class TestSlots:
         region.work()
         for project in ('students', 'lessee'):
             server = region.cloud.boot('one', project)
-            region.cloud.tenancy[server] = id_of(lease)
+            region.cloud.reservation_of[server] = id_of(lease)
         usage = region.lease_lists.usage(lease, lease.reservations[0])
         assert usage == {'used': 2, 'servers': [server]}
 
@@ -229,7 +229,7 @@ class TestSlots:
         region.work()
         for project in ('students', 'lessee'):
             server = region.cloud.boot('one', project)
-            region.cloud.tenancy[server] = id_of(lease)
+            region.cloud.reservation_of[server] = id_of(lease)
         region.forward(until=61)
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.instances == {}

@@ -18,12 +18,12 @@ from nova_reservations.tests.functional.nova import shared
 
 
 class BestEffortTest(shared.SharedNova):
-    """host1 is in the pool, host2 is a donor, host3 is an ordinary host."""
+    """host1 is in the pool, host2 is drainable, host3 is an ordinary host."""
 
     def _install(self, directory):
         super()._install(directory)
         self.flags(
-            best_effort_aggregate='donors',
+            best_effort_aggregate='drainable',
             best_effort_timeout=1200,
             group='reservations',
         )
@@ -33,11 +33,11 @@ class BestEffortTest(shared.SharedNova):
         self.trust()
         self.enrol('host1')
         aggregate = self.admin_api.post_aggregate(
-            {'aggregate': {'name': 'donors'}}
+            {'aggregate': {'name': 'drainable'}}
         )
         self.admin_api.add_host_to_aggregate(aggregate['id'], 'host2')
 
-    def boot_on_donor(self, **asked):
+    def boot_on_drainable(self, **asked):
         return self.boot_beside('host3', 'host2', **asked)
 
     def boot_beside(self, other, host, **asked):
@@ -113,7 +113,7 @@ class BestEffortTest(shared.SharedNova):
         self.assertEqual([], [each.problem for each in findings])
 
     def test_a_host_is_emptied_leased_and_given_back(self):
-        running, stopped = self.boot_on_donor(), self.boot_on_donor()
+        running, stopped = self.boot_on_drainable(), self.boot_on_drainable()
         self._stop_server(stopped)
         self.admin_api.post_server_action(running['id'], {'lock': {}})
         lease = self.best_effort()
@@ -130,12 +130,12 @@ class BestEffortTest(shared.SharedNova):
         self.assertEqual('host3', self.host_of(self.boot(api=self.others_api)))
         self.end_completely(lease)
         self.wait_until_given_back()
-        self.boot_on_donor()
+        self.boot_on_drainable()
 
     def test_nothing_that_its_owner_has_begun_is_ended_by_us(self):
         """A resize stays unconfirmed, and a soft-deleted server stays."""
         self.flags(reclaim_instance_interval=3600)
-        resized, deleted = self.boot_on_donor(), self.boot_on_donor()
+        resized, deleted = self.boot_on_drainable(), self.boot_on_drainable()
         self.others_api.post_server_action(
             resized['id'],
             {'resize': {'flavorRef': self.api.get_flavors()[1]['id']}},
@@ -161,7 +161,7 @@ class BestEffortTest(shared.SharedNova):
             )
 
     def test_a_move_under_way_is_let_finish_when_the_lease_is_deleted(self):
-        server = self.boot_on_donor()
+        server = self.boot_on_drainable()
         go_on = threading.Event()
         self.addCleanup(go_on.set)
         wait = fake.FakeDriver.live_migration
@@ -194,7 +194,7 @@ class BestEffortTest(shared.SharedNova):
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
         """The worker dies when Nova has set the task, and not yet sent the
         message."""
-        server = self.boot_on_donor()
+        server = self.boot_on_drainable()
         cast = 'nova.conductor.api.ComputeTaskAPI.live_migrate_instance'
         with fixtures.MonkeyPatch(cast, lambda *args, **kwargs: None):
             lease = self.best_effort()

@@ -200,7 +200,7 @@ class TrackerPluginsTest(tracking.TrackingTestCase):
             server = self.boot(flavor_id=self.large)
         self.assert_settled(host1=[], host2=[self.large])
 
-    def test_editing_a_flavor_never_moves_the_books(self):
+    def test_editing_a_flavor_never_moves_the_states(self):
         server = self.boot_on('host1', self.small)
         server = self._resize_server(server, self.large)
         admin = self.api_fixture.admin_api

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several workers hunt for the same hosts at the same moment."""
+"""Several workers empty the same hosts at the same moment."""
 
 from concurrent import futures
 import datetime
@@ -11,7 +11,7 @@ from nova_reservations.db import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 
-DONORS = [f'donor-{number}' for number in range(4)]
+DRAINABLE = [f'drainable-{number}' for number in range(4)]
 HUNTS = 5
 WORKERS = 3
 SECOND = datetime.timedelta(seconds=1)
@@ -21,11 +21,11 @@ SECOND = datetime.timedelta(seconds=1)
 def region(any_database):
     region = regions.Region(
         any_database.url,
-        best_effort_aggregate='donors',
+        best_effort_aggregate='drainable',
         best_effort_timeout=20 * SECOND,
     )
     region.add_host('away', enrol=False)
-    region.donate(*DONORS, servers=2)
+    region.add_drainable(*DRAINABLE, servers=2)
     yield region
     region.close()
 
@@ -54,7 +54,7 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     assert len(winners) == 2
     held = [region.hosts_of(lease) for lease in leases if lease.id in winners]
     assert [len(hosts) for hosts in held] == [2, 2]
-    assert set.union(*held) == set(DONORS) == region.fenced()
+    assert set.union(*held) == set(DRAINABLE) == region.fenced()
     hunt_together(region, workers, 20)
     assert {
         region.status(lease) for lease in leases if lease.id not in winners
@@ -64,6 +64,6 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     hunt_together(region, workers, 5)
     assert region.fenced() == set()
     assert region.cloud.marked == set()
-    assert len(region.cloud.instances) == 2 * len(DONORS)
+    assert len(region.cloud.instances) == 2 * len(DRAINABLE)
     findings = region.services.audit.findings(region.now)
     assert [each.problem for each in findings] == []

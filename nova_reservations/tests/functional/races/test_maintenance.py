@@ -11,7 +11,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import audit
-from nova_reservations.db import tenancy
+from nova_reservations.db import cordons as cordon_rows
 from nova_reservations.engine import maintenance
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
@@ -61,10 +61,10 @@ class Operator:
         it."""
         region, host_id = self.region, dice.choice(self.ids)
         held = region.services.maintenance.cordon(host_id, region.now)
-        before = {each.lease_id for each in held.tenancies}
+        before = {each.lease_id for each in held.occupants}
         for _ in range(20):
             with region.database.reader() as session:
-                after = tenancy.find(session, host_id)
+                after = cordon_rows.find(session, host_id)
             new = {
                 each.lease_id
                 for each in after

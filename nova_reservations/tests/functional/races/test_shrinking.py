@@ -205,7 +205,7 @@ class SlotLessee(Lessee):
                 server = region.cloud.boot(
                     dice.choice(hosts), lease.project_id
                 )
-                region.cloud.tenancy[server] = reservation.id
+                region.cloud.reservation_of[server] = reservation.id
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def figures(kept, name):
     return None if report is None else report.figures
 
 
-def test_books_follow_what_is_added_and_removed():
+def test_states_follow_what_is_added_and_removed():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     one, other = hosts.usage('one', vcpus=1), hosts.usage('other', vcpus=2)

@@ -8,16 +8,16 @@ from nova_reservations.testing.region import minutes
 
 @pytest.fixture
 def make_clouds(make_region):
-    """Makes regions with one host in the pool, donors, and a place to go."""
+    """Makes regions with one host in the pool, drainable ones and another."""
 
     def make(*names, servers=1, **options):
         region = make_region(
             'one',
-            best_effort_aggregate='donors',
+            best_effort_aggregate='drainable',
             **{'best_effort_timeout': minutes(0.5)} | options,
         )
         region.add_host('away', enrol=False)
-        region.donate(*names, servers=servers)
+        region.add_drainable(*names, servers=servers)
         return region
 
     return make

@@ -10,8 +10,8 @@ from nova_reservations.tests.functional.engine.best_effort import draining
 
 def test_the_cheapest_hosts_are_emptied(make_clouds):
     region = make_clouds('green', servers=3)
-    region.donate('red', servers=1)
-    region.donate('blue', servers=2)
+    region.add_drainable('red', servers=1)
+    region.add_drainable('blue', servers=2)
     lease = region.best_effort(minimum=3)
     region.forward(until=1)
     assert region.hosts_of(lease) == {'one', 'red', 'blue'}
@@ -29,7 +29,7 @@ def test_the_strategy_is_the_one_that_is_configured(make_clouds):
 
 def test_a_host_without_servers_costs_nothing(make_clouds):
     region = make_clouds('green')
-    region.donate('red', servers=0)
+    region.add_drainable('red', servers=0)
     lease = region.best_effort(minimum=2)
     region.forward(until=1)
     assert region.hosts_of(lease) == {'one', 'red'}

@@ -59,7 +59,7 @@ def in_all_places(make_clouds, part, act, check):
 
 @pytest.mark.fuzz
 @in_parts
-def test_another_worker_finishes_a_hunt(make_clouds, part):
+def test_another_worker_goes_on_to_empty_hosts(make_clouds, part):
     def check(region, lease):
         assert region.status(lease) == 'ACTIVE'
         assert region.hosts_of(lease) == {'one', 'green', 'red'}

@@ -48,7 +48,7 @@ def test_too_few_are_refused_at_once_and_nothing_is_kept(region):
     draining.assert_given_back(region, 'green', 'red')
 
 
-def test_only_donors_count_that_match(region):
+def test_only_drainable_hosts_count_that_match(region):
     draining.fill_pool(region)
     lease = region.best_effort(**GREEN)
     region.forward(until=1)
@@ -57,7 +57,7 @@ def test_only_donors_count_that_match(region):
         region.best_effort(**GREEN)
 
 
-def test_properties_of_donors_are_set_as_those_of_any_host(region):
+def test_properties_of_drainable_hosts_are_set_as_those_of_any_host(region):
     draining.fill_pool(region)
     region.hosts.update(
         draining.host(region, 'red').id, {'gpu': 'yes'}, region.now

@@ -14,7 +14,7 @@ from nova_reservations.tests.functional.engine.best_effort import draining
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 
 
-def test_donors_are_shown_as_hosts_that_nobody_can_lease(region):
+def test_drainable_hosts_are_shown_as_hosts_that_nobody_can_lease(region):
     assert not draining.host(region, 'green').reservable
     with pytest.raises(exception.NotEnoughResources):
         region.lease(minimum=2)
@@ -71,13 +71,13 @@ def test_one_that_is_taken_can_not_be_enrolled(region):
 
 
 def test_one_can_not_be_removed_from_the_pool(region):
-    with pytest.raises(exception.HostInUse, match='aggregate donors'):
+    with pytest.raises(exception.HostInUse, match='aggregate drainable'):
         region.hosts.enrolment.remove(
             draining.host(region, 'green').id, region.now
         )
 
 
-def test_a_host_that_could_not_be_enrolled_is_a_donor_again(region):
+def test_a_host_that_could_not_be_enrolled_is_drainable_again(region):
     with pytest.raises(exception.HostInUse):
         region.enrol('green')
     region.work()

@@ -44,7 +44,8 @@ def test_its_hosts_are_for_no_other_lease_meanwhile(region):
         region.lease(start=0, end=10)
     with pytest.raises(exception.NotEnoughResources):
         region.best_effort()
-    # After the lease, the host of the pool is free for others; donors are not.
+    # After the lease, the host of the pool is free for others; drainable
+    # hosts are not.
     assert region.hosts_of(region.lease(start=100, end=110)) == {'one'}
     with pytest.raises(exception.NotEnoughResources):
         region.lease(start=100, end=110)

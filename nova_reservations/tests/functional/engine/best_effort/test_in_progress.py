@@ -5,7 +5,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import drainable_hosts as donor_rows
+from nova_reservations.db import drainable_hosts as drainable_rows
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.tests.functional.engine.best_effort import draining
@@ -137,7 +137,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     assert list(region.lease_lists.find(objects.LeaseQuery())) == []
 
 
-def test_less_than_a_minute_left_ends_the_hunt(region):
+def test_less_than_a_minute_left_ends_the_search(region):
     lease = draining.begun(region, end=1.3)
     region.forward(until=0.25)
     assert region.status(lease) == 'IN_PROGRESS'
@@ -257,7 +257,7 @@ def test_what_one_hunt_gives_up_is_had_by_another(make_clouds):
     leases = [region.best_effort(), region.best_effort()]
     region.forward(until=0.1)
     with region.database.reader() as session:
-        (taken,) = donor_rows.fenced(session)
+        (taken,) = drainable_rows.fenced(session)
     first, second = sorted(leases, key=lambda one: one.id != taken.fenced_for)
     region.delete(first)
     region.cloud.finish_moves()

@@ -61,7 +61,7 @@ def make(region, lease):
         if lease.start_date <= region.now:
             place = region.cloud.free_slots(reservation.id)[0]
         region.cloud.boot(place, 'lessee', server)
-        region.cloud.tenancy[server] = reservation.id
+        region.cloud.reservation_of[server] = reservation.id
         made.append(server)
     return made
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that hold a resource, for operators who want to empty it.
+"""Cordons of resources, and the leases that hold them, for operators who want
+to empty them.
 
 Every function joins the caller's transaction.
 """
@@ -27,7 +28,7 @@ def find(
     session: orm.Session,
     resource_id: int,
     window: interval.Interval | None = None,
-) -> list[objects.Tenancy]:
+) -> list[objects.Occupant]:
     """Return those that hold the resource, or have not left it yet, in the
     order of their starts.
 
@@ -58,7 +59,7 @@ def find(
             ALLOCATION.c.end_date > window.start,
         )
     return [
-        objects.Tenancy(
+        objects.Occupant(
             lease_id=row.id,
             project_id=row.project_id,
             status=states.Lease(row.status),
