@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import configparser
 import os
 import sys
 
@@ -21,4 +22,6 @@ html_theme = 'openstackdocs'
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
 openstackdocs_use_storyboard = False
-version = release = '0.2.0'
+_setup = configparser.ConfigParser()
+_setup.read(os.path.abspath('../../setup.cfg'))
+version = release = _setup['metadata']['version']

@@ -84,7 +84,8 @@ class State(enum.StrEnum):
     CURRENT = 'current'
     OLD = 'old'
     NEWER = 'newer'
-    """A newer schema is fine: within a release migrations only add."""
+    """A newer schema is fine: migrations only add to that of the release
+    before."""
 
 
 def state(database: api.Database) -> State:
