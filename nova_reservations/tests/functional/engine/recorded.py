@@ -71,7 +71,16 @@ def held(region):
             .outerjoin(
                 models.Host, models.Host.resource_id == models.Resource.id
             )
-            .where(models.Allocation.released == sa.false())
+            .where(
+                models.Allocation.released == sa.false(),
+                # Nobody uses a window of maintenance.
+                sa.not_(
+                    sa.and_(
+                        models.Lease.by_default,
+                        models.Reservation.resource_type == objects.HOST,
+                    )
+                ),
+            )
         ).all()
         inventories = defaultdict(dict)
         for row in session.scalars(sa.select(models.Inventory)):

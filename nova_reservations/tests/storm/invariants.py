@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold after each step, whatever has happened before it."""
+
+from collections import Counter
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Iterable
+import datetime
+from typing import Any
+
+from nova_reservations import objects
+from nova_reservations.objects import address
+from nova_reservations.objects import segment
+from nova_reservations.objects import states
+from nova_reservations.testing import pools
+from nova_reservations.tests.functional.engine import recorded
+from nova_reservations.tests.functional.engine import shown
+from nova_reservations.tests.functional.engine import test_instances
+from nova_reservations.tests.storm import raw
+from nova_reservations.tests.storm import world as worlds
+
+SLOTS = (test_instances.VIRTUAL, test_instances.FLAVOR)
+COUNTED = (address.FLOATING_IP, pools.STORAGE)
+"""Types of which a reservation holds as many resources as it asks for."""
+
+
+class Invariants:
+    """Invariants of a world, and what it must remember for them."""
+
+    def __init__(self, world: worlds.World) -> None:
+        self.world = world
+        self.record = recorded.Oracle(world.region)
+        self.shown = shown.Oracle(world.region, whole=False)
+        self._past: dict[tuple[str, Any], Any] = {}
+        self._ended: dict[str, Any] = {}
+
+    def check(self) -> None:
+        """:raises: AssertionError, whose notes name the invariant"""
+        held = raw.held(self.world.region.database)
+        for invariant in ALL:
+            try:
+                invariant(self, held)
+            except AssertionError as error:
+                error.add_note(f'Broken: {invariant.__name__}')
+                raise
+
+    # Nothing is held twice
+
+    def nothing_is_promised_twice(self, held: list[raw.Held]) -> None:
+        capacity = raw.capacities(self.world.region.database)
+        for there in _by_resource(one for one in held if not one.replaced):
+            for one in there:
+                together = [each for each in there if each.goes_on(one.start)]
+                _fit(together, capacity[one.resource])
+
+    def nothing_is_used_twice(self, held: list[raw.Held]) -> None:
+        """What is past its end, and not given back, keeps its place."""
+        region = self.world.region
+        capacity = raw.capacities(region.database)
+        lets_in: dict[str, frozenset[str]] = {}
+        for one in held:
+            if one.status == states.Lease.ACTIVE and one.kind in (
+                objects.HOST,
+                *SLOTS,
+            ):
+                access = region.access.find(one.reservation)
+                lets_in[one.reservation] = access.hosts if access else ()
+        for there in _by_resource(held):
+            used = [
+                one
+                for one in there
+                if one.replaced or one.resource in lets_in.get(one.reservation, ())
+            ]
+            _fit(used, capacity[there[0].resource])
+
+    def nothing_is_shown_twice(self, held: list[raw.Held]) -> None:
+        """A whole host is of one lease at a time, as administrators see it."""
+        wholes = {one.reservation for one in held if one.exclusive}
+        answer = self.world.ask('admin', 'GET', '/os-hosts/allocations')
+        if answer.status_int != 200:
+            return
+        for host in answer.json['allocations']:
+            found = sorted(
+                (one['start_date'], one['end_date'], one['id'])
+                for one in host['reservations']
+            )
+            for (_, end, one), (start, _, other) in zip(
+                found, found[1:], strict=False
+            ):
+                assert (
+                    start >= end or not {one, other} & wholes
+                ), f'{host["service_name"]} is shown twice: {found}'
+
+    # Each lease has what it was promised
+
+    def minimum_and_maximum_are_kept(self, held: list[raw.Held]) -> None:
+        has = defaultdict(list)
+        for one in held:
+            if not one.replaced and not one.leaving:
+                has[one.reservation].append(one)
+        for row in raw.reservations(self.world.region.database):
+            if row.status in states.OPEN:
+                _check_number(row, has[row.id])
+
+    def waiting_leases_hold_nothing(self, held: list[raw.Held]) -> None:
+        assert not [one for one in held if one.status == 'CREATING']
+
+    def limits_are_kept(self, held: list[raw.Held]) -> None:
+        if not self.world.settings['limited']:
+            return
+        region, most = self.world.region, worlds.LIMITS
+        leases, waiting = Counter[str](), Counter[str]()
+        for row in raw.leases(region.database):
+            if not row.by_default:
+                is_open = row.status in states.OPEN | states.WAITING
+                leases[row.project_id] += is_open
+                waiting[row.project_id] += row.status == 'CREATING'
+        assert max(leases.values(), default=0) <= most['leases'], leases
+        assert max(waiting.values(), default=0) <= most['waiting'], waiting
+        counted = [one for one in held if not one.by_default]
+        _check_limits(counted, region.now)
+
+    # Nothing is lost
+
+    def nothing_due_is_lost(self, held: list[raw.Held]) -> None:
+        for row in raw.leases(self.world.region.database):
+            over = row.status in states.OVER and not row.in_nova
+            assert over or row.due_at is not None, row
+
+    def closed_leases_hold_nothing(self, held: list[raw.Held]) -> None:
+        for one in held:
+            assert one.status not in ('TERMINATED', 'TIMEDOUT'), one
+
+    # The past
+
+    def the_past_is_unchanged(self, held: list[raw.Held]) -> None:
+        self.shown.look()
+        after = raw.past(self.world.region.database)
+        for key, row in self._past.items():
+            gone = key[0] == 'nr_allocations' and key not in after
+            assert gone or after.get(key) == row, (key, row, after.get(key))
+        self._past = after
+
+    def ended_leases_are_shown_the_same(self, held: list[raw.Held]) -> None:
+        answer = self.world.ask(
+            'admin', 'GET', '/leases?all_tenants=true&status=TERMINATED'
+        )
+        if answer.status_int != 200:
+            return
+        now = {each['id']: each for each in answer.json['leases']}
+        for key, before in self._ended.items():
+            assert now.get(key, before) == before
+        self._ended = now
+
+    def the_record_is_what_was_held(self, held: list[raw.Held]) -> None:
+        self.record.look()
+
+
+ALL: list[Callable[[Invariants, list[raw.Held]], None]] = [
+    member
+    for name, member in vars(Invariants).items()
+    if not name.startswith('_') and name != 'check'
+]
+
+
+def _by_resource(held: Iterable[raw.Held]) -> Iterable[list[raw.Held]]:
+    found: dict[str, list[raw.Held]] = defaultdict(list)
+    for one in held:
+        found[one.resource].append(one)
+    return found.values()
+
+
+def _fit(together: list[raw.Held], capacity: dict[str, int]) -> None:
+    """Check what is held of one resource at the same time."""
+    shares = [one for one in together if not one.exclusive]
+    wholes = {one.reservation for one in together if one.exclusive}
+    assert not wholes or (len(wholes) == 1 and not shares), together
+    taken = Counter[str]()
+    for one in shares:
+        taken.update(one.amounts)
+    for name, amount in taken.items():
+        if not objects.slots_of(name):
+            assert amount <= capacity.get(name, 0), (name, together)
+
+
+def _check_number(row: Any, has: list[raw.Held]) -> None:
+    params = row.params
+    if row.resource_type == objects.HOST:
+        assert params['min'] <= len(has) <= params['max'], (row, has)
+    elif row.resource_type in SLOTS:
+        slots = objects.slot_class(row.id)
+        number = sum(one.amounts.get(slots, 0) for one in has)
+        assert number == params['amount'], (row, has)
+    elif row.resource_type in COUNTED:
+        assert len(has) == params['amount'], (row, has)
+    elif row.resource_type == segment.NETWORK:
+        assert len(has) == 1, (row, has)
+
+
+def _check_limits(
+    held: Iterable[raw.Held], now: datetime.datetime
+) -> None:
+    """Check what each project has at any instant from now on; what it should
+    have given back by now does not count here."""
+    coming = [one for one in held if one.end > now and not one.replaced]
+    for instant in {now, *(one.start for one in coming)}:
+        hosts, slots = Counter[str](), Counter[str]()
+        for one in coming:
+            if not one.goes_on(max(instant, now)):
+                continue
+            if one.exclusive and one.kind == objects.HOST:
+                hosts[one.project] += 1
+            slots[one.project] += one.amounts.get(
+                objects.slot_class(one.reservation), 0
+            )
+        most = worlds.LIMITS
+        assert max(hosts.values(), default=0) <= most['hosts'], hosts
+        assert max(slots.values(), default=0) <= most['slots'], slots
