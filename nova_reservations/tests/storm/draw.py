@@ -15,7 +15,7 @@ from nova_reservations.tests.storm import workers  # noqa: F401
 from nova_reservations.tests.storm import world
 from nova_reservations.tests.storm.verbs import VERBS
 
-MOST_STEPS = 60
+MOST_STEPS = 100
 PAUSED = 0.3
 """The share of the steps in whose middle something else happens."""
 

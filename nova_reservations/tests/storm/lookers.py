@@ -30,16 +30,14 @@ LISTS = (
 COUNTED = '/os-hosts/capacity?', f'/resources/capacity?{POOLS}&'
 
 
-@verb(2, who=('admin', 'ours', 'theirs'), path=LISTS)
-def look_at_a_list(world, who, path):
-    world.ask(who, 'GET', path)
-
-
-@verb(1, path=COUNTED, step=(20, 60))
-def look_at_capacity(world, path, step):
+@verb(1, always=True, who=('admin', 'ours', 'theirs'))
+def look_at_all_lists(world, who):
+    for path in LISTS:
+        world.ask(who, 'GET', path)
     start, end = world.date(10), world.date(130)
-    window = f'start={start}&end={end}&step={step}m'.replace(' ', '%20')
-    world.ask('admin', 'GET', path + window)
+    window = f'start={start}&end={end}&step=20m'.replace(' ', '%20')
+    for path in COUNTED:
+        world.ask('admin', 'GET', path + window)
 
 
 @verb(2, who=('admin', 'ours', 'theirs'), number=LEASES)
@@ -49,9 +47,10 @@ def look_at_a_lease(world, who, number):
         world.ask(who, 'GET', f'/leases/{found.id}')
 
 
-@verb(1, path=('/', '/versions', '/v1', '/v1/openapi.json'))
-def look_at_versions(world, path):
-    world.ask_above(path)
+@verb(1)
+def look_at_versions(world):
+    for path in '/', '/versions', '/v1', '/v1/openapi.json':
+        world.ask_above(path)
 
 
 @verb(1, number=(0, 1, 2))

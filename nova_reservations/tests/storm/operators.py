@@ -68,19 +68,12 @@ def add_a_pool(world, number):
     world.ask(ADMIN, 'POST', '/resources', worlds.pool_of(number))
 
 
-@verb(
-    1,
-    number=BOTH,
-    path=(
-        'floatingips',
-        'networks',
-        f'resources?{lookers.POOLS}',
-    ),
-)
-def remove_a_thing(world, number, path):
-    noun = path.partition('?')[0]
-    for _, key in lookers.listed(world, path, noun, number):
-        world.ask(ADMIN, 'DELETE', f'/{noun}/{key}')
+@verb(1, number=BOTH)
+def remove_things(world, number):
+    for path in 'floatingips', 'networks', f'resources?{lookers.POOLS}':
+        noun = path.partition('?')[0]
+        for _, key in lookers.listed(world, path, noun, number):
+            world.ask(ADMIN, 'DELETE', f'/{noun}/{key}')
 
 
 @verb(1, number=BOTH, cordoned=(False, True))

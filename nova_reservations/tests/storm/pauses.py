@@ -26,12 +26,17 @@ _KNOWN = 'storm_writes'
 
 
 class Pauses:
-    """:param region: the region in whose writes the pauses are"""
+    """:ivar writes: how many writes were begun since the world began.
+
+    :param region: the region in whose writes the pauses are
+    """
 
     def __init__(self, region: regions.Region) -> None:
-        self._region = region
         self._lock = threading.Lock()
         self._before: Callable[[str], None] = _nothing
+        self.writes = 0
+        region.database.before = self._write
+        region.cloud.before = self._write
         engine = region.database.engine()
         if engine.dialect.name != 'sqlite':
             sa.event.listen(engine, 'before_cursor_execute', self._statement)
@@ -48,16 +53,18 @@ class Pauses:
         :raises: Killed
         """
         outer = self._before
-        self._set(_nothing if pause is None else self._hook(pause, perform))
+        self._before = (
+            _nothing if pause is None else self._hook(pause, perform)
+        )
         try:
             yield
         finally:
-            self._set(outer)
+            self._before = outer
 
-    def _set(self, before: Callable[[str], None]) -> None:
-        self._before = before
-        self._region.database.before = before
-        self._region.cloud.before = before
+    def _write(self, write: str) -> None:
+        with self._lock:
+            self.writes += 1
+        self._before(write)
 
     def _hook(
         self,

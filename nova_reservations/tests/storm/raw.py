@@ -123,7 +123,19 @@ def reservations(database: api.Database) -> list[Any]:
         )
 
 
-def past(database: api.Database) -> dict[tuple[str, Any], Any]:
+def ids(database: api.Database, model: type[models.Base]) -> set[Any]:
+    with database.reader() as session:
+        return set(session.scalars(sa.select(model.__table__.c.id)))
+
+
+def resources(database: api.Database) -> dict[str, int]:
+    """Return name -> id: a host that is added again has another one."""
+    row = models.Resource
+    with database.reader() as session:
+        return dict(session.execute(sa.select(row.name, row.id)).all())
+
+
+def past(database: api.Database) -> dict[tuple[str, Any], dict[str, Any]]:
     """Return (table, id) -> row, of all rows that are history."""
     closed = {
         models.Usage: models.Usage.ended_at.is_not(None),
@@ -133,7 +145,7 @@ def past(database: api.Database) -> dict[tuple[str, Any], Any]:
     }
     with database.reader() as session:
         return {
-            (model.__tablename__, row.id): tuple(row)
+            (model.__tablename__, row.id): dict(row._mapping)
             for model, condition in closed.items()
             for row in session.execute(
                 sa.select(model.__table__).where(condition)

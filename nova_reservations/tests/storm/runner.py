@@ -81,10 +81,9 @@ def run(
             try:
                 known = invariants.Invariants(world)
                 for number, step in enumerate(story.steps, 1):
-                    _perform(world, step)
+                    _perform(world, known, step)
                     _check(known, log)
                     seen.steps[step.verb] += 1
-                    seen.look(world.region.database)
                 number = len(story.steps) + 1
                 endings.finish(world, known)
                 _check(known, log)
@@ -98,9 +97,13 @@ def run(
     return None
 
 
-def _perform(world: worlds.World, step: stories.Step) -> None:
+def _perform(
+    world: worlds.World, known: invariants.Invariants, step: stories.Step
+) -> None:
     def meanwhile(other: stories.Step) -> None:
-        _perform(world, other)
+        before = world.region.now
+        _perform(world, known, other)
+        known.times_are_exact &= world.region.now == before
 
     with (
         contextlib.suppress(Killed),

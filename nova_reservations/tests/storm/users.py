@@ -144,7 +144,7 @@ def have_hosts_emptied(world, who, length, minimum):
     lease(world, who, 0, length, hosts(minimum), lease_type=best)
 
 
-@verb(1, who=WHO, start=STARTS, minimum=(1, 2), partial=(False, True))
+@verb(2, who=WHO, start=STARTS, minimum=(1, 2), partial=(False, True))
 def repeat_a_lease(world, who, start, minimum, partial):
     repeat = {'every': 'P1D', 'count': 3, 'partial': partial}
     lease(world, who, start, 30, hosts(minimum), repeat=repeat)
@@ -263,7 +263,7 @@ def share_a_lease(world, number, done):
     world.ask(_owner(found), 'GET', f'/leases/{found.id}/project-access')
 
 
-@verb(1, done=('GET', 'DELETE'))
+@verb(2, done=('GET', 'DELETE'))
 def see_or_delete_a_series(world, done):
     if world.series:
         world.ask(ADMIN, done, f'/lease-series/{world.series[-1]}')
