@@ -2,10 +2,12 @@
 """Apply each mutant to a copy of the tree, and run the tests named for it.
 
 Fails if one survives, or has no place in the code any more. Databases are of
-SQLite.
+SQLite, but for a storm, which may run in place of the tests.
 """
 
 import argparse
+from collections.abc import Callable
+import functools
 import os
 import pathlib
 import shutil
@@ -14,16 +16,32 @@ import sys
 import tempfile
 
 from nova_reservations.tests import mutants
+from nova_reservations.tests import storm
 
 # What tests of other kinds of database would be skipped for takes its time.
 SQLITE = ('-k', 'not mysql and not postgresql', '-p', 'no:randomly')
 FAILED = 1
-"""The status with which pytest ends if a test has failed."""
+"""The status with which pytest ends if a test has failed, and a storm if it
+has found something."""
+SHRINK = 10
+"""Seconds for which a storm shortens what it has found."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog='tools/mutants', description=__doc__)
     parser.add_argument('--list', action='store_true', help='only name them')
+    parser.add_argument(
+        '--storm',
+        type=int,
+        metavar='SECONDS',
+        help='let tools/storm find it, within this time, in place of its tests',
+    )
+    parser.add_argument(
+        '--database',
+        choices=('sqlite', 'mysql', 'postgresql'),
+        default='sqlite',
+        help='of the storm',
+    )
     parser.add_argument(
         'words', nargs='*', help='only mutants whose names have all of these'
     )
@@ -38,13 +56,17 @@ def main() -> int:
     if options.list:
         print(*(mutant.name for mutant in chosen), sep='\n')
         return 0
-    _prepare()
+    run = _run
+    if options.storm is None:
+        _prepare()
+    else:
+        run = functools.partial(_blow, options.storm, options.database)
     survivors = []
     with tempfile.TemporaryDirectory(prefix='mutants-') as directory:
         root = pathlib.Path(directory)
         _copy(root)
         for mutant in chosen:
-            verdict = _verdict(mutant, root)
+            verdict = _verdict(mutant, root, run)
             print(f'{verdict}: {mutant.name}', flush=True)
             if verdict != 'killed':
                 survivors.append(mutant)
@@ -83,7 +105,10 @@ def _copy(root: pathlib.Path) -> None:
             shutil.copyfile(source, target)
 
 
-def _verdict(mutant: mutants.Mutant, root: pathlib.Path) -> str:
+def _verdict(
+    mutant: mutants.Mutant, root: pathlib.Path, run: Callable[..., int]
+) -> str:
+    """:param run: returns FAILED if the mutant is found in the tree"""
     try:
         file = mutant.place(root)
     except mutants.DoesNotApply as error:
@@ -91,12 +116,30 @@ def _verdict(mutant: mutants.Mutant, root: pathlib.Path) -> str:
     text = file.read_text()
     file.write_text(text.replace(mutant.old, mutant.new))
     try:
-        status = _run(root, mutant.tests)
+        status = run(root, mutant.tests)
     finally:
         file.write_text(text)
     if status == FAILED:
         return 'killed'
-    return 'SURVIVED' if status == 0 else f'pytest ended with {status}'
+    if status in (0, storm.EMPTY):
+        return 'SURVIVED'
+    return f'the process ended with {status}'
+
+
+def _blow(seconds: int, database: str, root: pathlib.Path, _: object) -> int:
+    """Let a storm blow in a process of its own; return its status."""
+    command = [sys.executable, '-B', '-m', f'{mutants.PACKAGE}.tests.storm']
+    limits = ['--seconds', str(seconds), '--shrink-seconds', str(SHRINK)]
+    done = subprocess.run(
+        [*command, *limits, '--database', database],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    print(done.stdout[-4000:])
+    return done.returncode
 
 
 def _run(root: pathlib.Path, tests: tuple[str, ...]) -> int:

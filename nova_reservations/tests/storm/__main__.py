@@ -19,6 +19,8 @@ import sqlalchemy as sa
 
 from nova_reservations.tests import conftest
 from nova_reservations.tests.storm import draw
+from nova_reservations.tests.storm import EMPTY
+from nova_reservations.tests.storm import FAILED
 from nova_reservations.tests.storm import reached
 from nova_reservations.tests.storm import runner
 from nova_reservations.tests.storm import shrink
@@ -107,7 +109,7 @@ class Storm:
             print('the story does not fail')
             return 0
         print(told(story, failure))
-        return 1
+        return FAILED
 
     def blow(self) -> int:
         """Let stories happen until the time is up, or one fails."""
@@ -122,7 +124,7 @@ class Storm:
             if failure is not None:
                 print(f'story {number} of seed {seed} fails: {failure.kind}')
                 print(told(*self._shortened(story, failure)))
-                return 1
+                return FAILED
         return _summary(seen, number, time.monotonic() - begun)
 
     def _shortened(
@@ -165,7 +167,7 @@ def _summary(seen: reached.Reached, number: int, took: float) -> int:
     lacks = sorted(seen.lacks())
     if lacks:
         print('never reached:', *lacks, sep='\n  ')
-    return 1 if lacks else 0
+    return EMPTY if lacks else 0
 
 
 if __name__ == '__main__':

@@ -7,6 +7,8 @@ from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.storm import invariants
+from nova_reservations.tests.storm import lookers
+from nova_reservations.tests.storm import operators
 from nova_reservations.tests.storm import workers
 from nova_reservations.tests.storm import world as worlds
 
@@ -28,6 +30,7 @@ def calm(world: worlds.World, known: invariants.Invariants) -> None:
     cloud.silent.clear()
     cloud.broken = set()
     cloud.neutron_is_silent = False
+    operators.give_back_what_was_taken(world)
     for _ in range(CALM // LOOK):
         region.now += regions.minutes(LOOK - 1)
         workers.monitors_look(world, 0)
@@ -58,6 +61,10 @@ def _check_state(lease: objects.Lease, region: regions.Region) -> None:
 def finish(world: worlds.World, known: invariants.Invariants) -> None:
     """Let time pass until all leases are over."""
     calm(world, known)
+    lookers.look_at_all_lists(world, 'ours')
+    lookers.look_at_versions(world)
+    lookers.look_at_what_there_is(world, 0)
+    operators.hide_a_property(world, private=False)
     region = world.region
     for _ in range(LOOKS):
         if all(_is_over(lease) for lease in world.leases()):

@@ -40,6 +40,8 @@ class Invariants:
         self.world = world
         self.record = recorded.Oracle(world.region)
         self.shown = shown.Oracle(world.region, whole=False)
+        self._given: set[int] = set()
+        self._fitted: set[str] = set()
         self._resources: dict[str, int] = {}
         self._past: dict[tuple[str, Any], Any] = {}
         self._ended: dict[str, Any] = {}
@@ -123,6 +125,17 @@ class Invariants:
         for row in raw.reservations(self.world.region.database):
             if row.status in states.OPEN:
                 _check_number(row, has[row.id])
+
+    def requirements_are_met(self, held: list[raw.Held]) -> None:
+        """What is given anew fits, or did so before this step: operators may
+        take a property away at any time."""
+        fits = raw.of_value(self.world.region.database, worlds.GPU)
+        for one in held:
+            asked = one.params.get('resource_properties') or ''
+            if one.id not in self._given and worlds.GPU in asked:
+                assert one.resource in fits | self._fitted, one
+        self._given |= {one.id for one in held}
+        self._fitted = fits
 
     def waiting_leases_hold_nothing(self, held: list[raw.Held]) -> None:
         waiting = [one for one in held if one.status == 'CREATING']

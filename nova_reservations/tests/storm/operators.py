@@ -23,7 +23,7 @@ def remove_a_host(world, number):
         world.ask(ADMIN, 'DELETE', f'/{noun}/{key}')
 
 
-@verb(2, number=HOST_NUMBERS, gpu=('A100', None))
+@verb(2, number=HOST_NUMBERS, gpu=(worlds.GPU, None))
 def give_a_property(world, number, gpu):
     for noun, key in lookers.listed(world, 'os-hosts', 'hosts', number):
         world.ask(ADMIN, 'PUT', f'/{noun}/{key}', {'gpu': gpu})

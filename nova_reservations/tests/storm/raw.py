@@ -24,6 +24,7 @@ class Held:
     :ivar amounts: resource class -> units; empty if it is exclusive.
     """
 
+    id: int
     lease: str
     project: str
     status: str
@@ -77,7 +78,7 @@ def held(database: api.Database) -> list[Held]:
             amounts[row.allocation_id][row.resource_class] = row.amount
         return [
             Held(
-                *row[1:12],
+                *row[:12],
                 row.replaced_at is not None,
                 row.leaving_at is not None,
                 amounts[row.id],
@@ -133,6 +134,19 @@ def resources(database: api.Database) -> dict[str, int]:
     row = models.Resource
     with database.reader() as session:
         return dict(session.execute(sa.select(row.name, row.id)).all())
+
+
+def of_value(database: api.Database, value: str) -> set[str]:
+    """Return the resources of which a property has this value."""
+    row = models.ResourceProperty
+    with database.reader() as session:
+        return set(
+            session.scalars(
+                sa.select(models.Resource.name)
+                .join(row, row.resource_id == models.Resource.id)
+                .where(row.value == value)
+            )
+        )
 
 
 def past(database: api.Database) -> dict[tuple[str, Any], dict[str, Any]]:

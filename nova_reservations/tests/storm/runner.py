@@ -11,6 +11,7 @@ import nova.conf
 from nova.tests import fixtures as nova_fixtures
 import pytest
 
+from nova_reservations import exception
 from nova_reservations.testing.steps import Killed
 from nova_reservations.tests import conftest
 from nova_reservations.tests.storm import endings
@@ -34,9 +35,12 @@ class Failure:
     text: str
 
 
+EXPECTED = (Killed, exception.CloudRefused, exception.CloudUnavailable)
+
+
 class Unexpected(logging.Handler):
     """Keeps the errors of threads of workers: like an answer of 500, each is
-    a defect."""
+    a defect, unless it is what a pause has raised."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -44,7 +48,7 @@ class Unexpected(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info and record.exc_info[1]
-        if error and not isinstance(error, Killed):
+        if error and not isinstance(error, EXPECTED):
             self.errors.append(error)
 
 

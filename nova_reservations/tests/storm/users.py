@@ -16,11 +16,12 @@ from nova_reservations.tests.storm.verbs import LENGTHS
 from nova_reservations.tests.storm.verbs import STARTS
 from nova_reservations.tests.storm.verbs import verb
 from nova_reservations.tests.storm.verbs import WHO
+from nova_reservations.tests.storm.world import GPU
 from nova_reservations.tests.storm.world import World
 
 ADMIN = 'admin'
 
-REQUIRED = ('', '["==", "$gpu", "A100"]')
+REQUIRED = ('', f'["==", "$gpu", "{GPU}"]')
 """What the hosts of a lease must have; operators give it to some."""
 
 THINGS = {

@@ -34,6 +34,9 @@ HOSTS = ('one', 'two', 'three', 'four')
 """The hosts of the pool, when the story begins; four is not enrolled yet."""
 
 DRAINABLE = ('green', 'red')
+GPU = 'A100'
+"""The value of the property gpu that leases may require."""
+
 AWAY = 'away'
 """A host that is neither in the pool nor emptied, where servers can go."""
 
@@ -116,7 +119,8 @@ class World:
         for name in POOLS:
             region.cloud.volumes.pools[name] = fake_volumes.pool(name)
         for name in HOSTS[:3]:
-            self.ask('admin', 'POST', '/os-hosts', {'name': name})
+            gpu = GPU if name in HOSTS[:2] else None
+            self.ask('admin', 'POST', '/os-hosts', {'name': name, 'gpu': gpu})
         self.ask('admin', 'POST', '/floatingips', address_of(0))
         self.ask('admin', 'POST', '/networks', vlan_of(0))
         self.ask('admin', 'POST', '/resources', pool_of(0))
