@@ -19,6 +19,10 @@ MOST_STEPS = 100
 PAUSED = 0.3
 """The share of the steps in whose middle something else happens."""
 
+WORK = ('a_worker_looks_once', 'a_worker_works', 'monitors_look')
+PAUSED_WORK = 0.6
+"""The share of these steps in whose middle something else happens."""
+
 MOST_WRITES = 14
 
 
@@ -47,7 +51,8 @@ def _step(
         for argument, choices in VERBS[name].choices.items()
     }
     pause = None
-    if not nested and dice.random() < PAUSED:
+    paused = PAUSED_WORK if name in WORK else PAUSED
+    if not nested and dice.random() < paused:
         pause = _pause(dice, weights)
     return stories.Step(name, values, pause)
 
