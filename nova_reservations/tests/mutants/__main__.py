@@ -34,7 +34,7 @@ def main() -> int:
         '--storm',
         type=int,
         metavar='SECONDS',
-        help='let tools/storm find it, within this time, in place of its tests',
+        help='let tools/storm find it in this time, in place of its tests',
     )
     parser.add_argument(
         '--database',

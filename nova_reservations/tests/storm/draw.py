@@ -33,7 +33,8 @@ def story(seed: str) -> stories.Story:
         name: dice.choice(values) for name, values in world.SETTINGS.items()
     }
     weights = {
-        name: verb.weight * dice.choice([1, 1, 4] if verb.always else [0, 1, 4])
+        name: verb.weight
+        * dice.choice([1, 1, 4] if verb.always else [0, 1, 4])
         for name, verb in VERBS.items()
     }
     length = dice.randint(MOST_STEPS // 3, MOST_STEPS)

@@ -93,7 +93,8 @@ class Invariants:
             used = [
                 one
                 for one in there
-                if one.replaced or one.resource in lets_in.get(one.reservation, ())
+                if one.replaced
+                or one.resource in lets_in.get(one.reservation, ())
             ]
             _fit(used, capacity[there[0].resource])
 
@@ -108,12 +109,11 @@ class Invariants:
                 (one['start_date'], one['end_date'], one['id'])
                 for one in host['reservations']
             )
-            for (_, end, one), (start, _, other) in zip(
-                found, found[1:], strict=False
-            ):
-                assert (
-                    start >= end or not {one, other} & wholes
-                ), f'{host["service_name"]} is shown twice: {found}'
+            for before, (start, _, other) in itertools.pairwise(found):
+                _, end, one = before
+                assert start >= end or not {one, other} & wholes, (
+                    f'{host["service_name"]} is shown twice: {found}'
+                )
 
     # Each lease has what it was promised
 
@@ -186,11 +186,10 @@ class Invariants:
         for key, row in self._past.items():
             if key not in after and key[0] == 'nr_allocations':
                 # The lease was deleted, or the resource was removed.
-                assert (
-                    row['reservation_id']
-                    not in raw.ids(database, models.Reservation)
-                    or row['resource_id']
-                    not in raw.ids(database, models.Resource)
+                assert row['reservation_id'] not in raw.ids(
+                    database, models.Reservation
+                ) or row['resource_id'] not in raw.ids(
+                    database, models.Resource
                 ), row
             else:
                 assert after.get(key) == row, (key, row, after.get(key))
@@ -260,9 +259,7 @@ def _check_number(row: Any, has: list[raw.Held]) -> None:
         assert len(has) == 1, (row, has)
 
 
-def _check_limits(
-    held: Iterable[raw.Held], now: datetime.datetime
-) -> None:
+def _check_limits(held: Iterable[raw.Held], now: datetime.datetime) -> None:
     """Check what each project has at any instant from now on; what it should
     have given back by now does not count here."""
     coming = [one for one in held if one.end > now and not one.replaced]

@@ -17,8 +17,8 @@ from nova_reservations.tests import conftest
 from nova_reservations.tests.storm import endings
 from nova_reservations.tests.storm import invariants
 from nova_reservations.tests.storm import reached
-from nova_reservations.tests.storm import stories
 from nova_reservations.tests.storm import stores
+from nova_reservations.tests.storm import stories
 from nova_reservations.tests.storm import verbs
 from nova_reservations.tests.storm import world as worlds
 
@@ -45,6 +45,18 @@ class Unexpected(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.errors: list[BaseException] = []
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep them meanwhile, and print nothing."""
+        logger = logging.getLogger('nova_reservations')
+        logger.addHandler(self)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
+            logger.propagate = True
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info and record.exc_info[1]
@@ -74,31 +86,48 @@ def run(
     patches: pytest.MonkeyPatch,
 ) -> Failure | None:
     """Let a story happen in a world of its own; return why it fails."""
-    log = Unexpected()
-    logger = logging.getLogger('nova_reservations')
-    logger.addHandler(log)
-    logger.propagate = False
-    number = 0
-    try:
-        with store.empty() as url, worlds.same_ids(patches):
-            world = worlds.World(url, story.settings, seen)
-            try:
-                known = invariants.Invariants(world)
-                for number, step in enumerate(story.steps, 1):
-                    _perform(world, known, step)
-                    _check(known, log)
-                    seen.steps[step.verb] += 1
-                number = len(story.steps) + 1
-                endings.finish(world, known)
-                _check(known, log)
-            finally:
-                world.close()
-    # Whatever a story raises is what the storm has found: it is told.
-    except Exception as error:  # noqa: BLE001
-        return _failure(log.errors[0] if log.errors else error, number)
-    finally:
-        logger.removeHandler(log)
+    happening = Happening(story, seen)
+    with happening.log.kept():
+        try:
+            with store.empty() as url, worlds.same_ids(patches):
+                happening.run(url)
+        # Whatever a story raises is what the storm has found, and is told.
+        except Exception as error:
+            errors = [*happening.log.errors, error]
+            return _failure(errors[0], happening.step)
     return None
+
+
+class Happening:
+    """:ivar step: the number of the step that happens; 0: before the first
+    one.
+    """
+
+    def __init__(self, story: stories.Story, seen: reached.Reached) -> None:
+        self.story = story
+        self.seen = seen
+        self.step = 0
+        self.log = Unexpected()
+
+    def run(self, url: str) -> None:
+        world = worlds.World(url, self.story.settings, self.seen)
+        try:
+            known = invariants.Invariants(world)
+            for step in self.story.steps:
+                self.step += 1
+                _perform(world, known, step)
+                self._check(known)
+                self.seen.steps[step.verb] += 1
+            self.step += 1
+            endings.finish(world, known)
+            self._check(known)
+        finally:
+            world.close()
+
+    def _check(self, known: invariants.Invariants) -> None:
+        if self.log.errors:
+            raise self.log.errors[0]
+        known.check()
 
 
 def _perform(
@@ -116,13 +145,7 @@ def _perform(
         verbs.VERBS[step.verb].act(world, **step.values)
 
 
-def _check(known: invariants.Invariants, log: Unexpected) -> None:
-    if log.errors:
-        raise log.errors[0]
-    known.check()
-
-
-def _failure(error: Exception, number: int) -> Failure:
+def _failure(error: BaseException, number: int) -> Failure:
     """Name a failure by the place in our code from which it comes."""
     frames = traceback.extract_tb(error.__traceback__)
     last = next(

@@ -268,5 +268,3 @@ def share_a_lease(world, number, done):
 def see_or_delete_a_series(world, done):
     if world.series:
         world.ask(ADMIN, done, f'/lease-series/{world.series[-1]}')
-
-

@@ -62,9 +62,7 @@ TYPES = {
     **segments.TYPES,
     **pools.TYPES,
 }
-MONITORS = tuple(
-    {*addresses.MONITORS, *segments.MONITORS, *pools.MONITORS}
-)
+MONITORS = tuple({*addresses.MONITORS, *segments.MONITORS, *pools.MONITORS})
 
 
 class World:
@@ -87,7 +85,9 @@ class World:
         self.pauses = pauses.Pauses(self.region)
         app = middleware.Reservations(apis.Nova(), self.region.services)
         self.people = {
-            'admin': apis.Person(app, 'operators', 'admin', 'member', 'reader'),
+            'admin': apis.Person(
+                app, 'operators', 'admin', 'member', 'reader'
+            ),
             'ours': apis.Person(app, 'ours', 'member', 'reader'),
             'theirs': apis.Person(app, 'theirs', 'member', 'reader'),
         }
@@ -168,9 +168,7 @@ class World:
         lease_id = self.made[-1 - number % len(self.made)]
         return next(
             iter(
-                self.region.lease_lists.find(
-                    objects.LeaseQuery(id=lease_id)
-                )
+                self.region.lease_lists.find(objects.LeaseQuery(id=lease_id))
             ),
             None,
         )
