@@ -10,6 +10,8 @@ and events; half a minute suffices for all of them.
 """
 
 import argparse
+import dataclasses
+import faulthandler
 import pathlib
 import random
 import sys
@@ -26,6 +28,9 @@ from nova_reservations.tests.storm import runner
 from nova_reservations.tests.storm import shrink
 from nova_reservations.tests.storm import stores
 from nova_reservations.tests.storm import stories
+
+HANGS = 180
+"""Seconds after which a story hangs; on a busy machine few take ten."""
 
 PLAIN = argparse.RawDescriptionHelpFormatter
 
@@ -100,7 +105,12 @@ class Storm:
     def run(
         self, story: stories.Story, seen: reached.Reached
     ) -> runner.Failure | None:
-        return runner.run(story, self.store, seen, self.patches)
+        # A story that hangs ends the storm, and shows where.
+        faulthandler.dump_traceback_later(HANGS, exit=True)
+        try:
+            return runner.run(story, self.store, seen, self.patches)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
     def replay(self, file: pathlib.Path) -> int:
         story = stories.Story.loads(file.read_text())
@@ -142,7 +152,10 @@ class Storm:
             found[shorter.dumps()] = again
             return True
 
-        shortest = shrink.shrink(story, fails)
+        # What would have come later can't be needed.
+        begun = dataclasses.replace(story, steps=story.steps[: failure.step])
+        found[begun.dumps()] = failure
+        shortest = shrink.shrink(begun, fails)
         return shortest, found[shortest.dumps()]
 
 

@@ -61,7 +61,7 @@ def _check_state(lease: objects.Lease, region: regions.Region) -> None:
 def finish(world: worlds.World, known: invariants.Invariants) -> None:
     """Let time pass until all leases are over."""
     calm(world, known)
-    lookers.look_at_all_lists(world, 'ours')
+    lookers.look_at_all_lists(world, 'admin')
     lookers.look_at_versions(world)
     lookers.look_at_what_there_is(world, 0)
     operators.hide_a_property(world, private=False)

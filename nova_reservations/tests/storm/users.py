@@ -4,19 +4,25 @@
 from collections.abc import Mapping
 from typing import Any
 
+import webob
+
 from nova_reservations import objects
+from nova_reservations.api import cases
 from nova_reservations.objects import segment
 from nova_reservations.objects import states
 from nova_reservations.testing import addresses
 from nova_reservations.testing import pools
 from nova_reservations.testing import segments
 from nova_reservations.tests.functional.engine import test_instances
+from nova_reservations.tests.storm import raw
+from nova_reservations.tests.storm import room
 from nova_reservations.tests.storm.verbs import LEASES
 from nova_reservations.tests.storm.verbs import LENGTHS
 from nova_reservations.tests.storm.verbs import STARTS
 from nova_reservations.tests.storm.verbs import verb
 from nova_reservations.tests.storm.verbs import WHO
 from nova_reservations.tests.storm.world import GPU
+from nova_reservations.tests.storm.world import minutes
 from nova_reservations.tests.storm.world import World
 
 ADMIN = 'admin'
@@ -54,10 +60,10 @@ def lease(
     query: str = '',
     headers: Mapping[str, str] | None = None,
     **more: Any,
-) -> None:
+) -> webob.Response:
     """Ask for a lease, in minutes from now on."""
     options = {'headers': headers} if headers else {}
-    world.ask(
+    return world.ask(
         who,
         'POST',
         f'/leases{query}',
@@ -82,7 +88,21 @@ def lease(
     required=REQUIRED,
 )
 def lease_hosts(world, who, start, length, minimum, more, required):
-    lease(world, who, start, length, hosts(minimum, more, required))
+    begin = world.region.now.replace(second=0) + minutes(start)
+    margin = minutes(world.settings['cleaning'] + 1)
+    free = room.free_hosts(
+        world.region.database,
+        begin - margin,
+        begin + minutes(length) + margin,
+        world.region.now,
+    )
+    answer = lease(world, who, start, length, hosts(minimum, more, required))
+    if answer.status_int == 201 or world.pauses.is_any:
+        return
+    if answer.json['error_kind'] == cases.NO_ROOM:
+        fits = raw.of_value(world.region.database, GPU)
+        free &= fits if required else free
+        assert len(free) < minimum, (answer.text, free)
 
 
 @verb(

@@ -18,20 +18,25 @@ TASKS = (host_rows.REFRESH, healing.MONITOR, healing.HEAL)
 
 @verb(3, always=True, number=NUMBERS)
 def a_worker_looks_once(world, number):
+    if number in world.busy:
+        # In the middle of its own step it can't wait for this step to end.
+        return
     worker = world.workers[number]
+    world.busy.add(number)
     try:
         worker.tick(world.region.now)
     except Killed:
         world.replace_worker(number)
     finally:
         worker.drain()
+        world.busy.discard(number)
 
 
 @verb(6, always=True, number=NUMBERS)
 def a_worker_works(world, number):
     """Do all that is due at this instant."""
     for _ in range(LOOKS):
-        if not is_due(world):
+        if number in world.busy or not is_due(world):
             return
         a_worker_looks_once(world, number)
     raise AssertionError('there is always something due at this instant')

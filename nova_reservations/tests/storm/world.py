@@ -69,7 +69,7 @@ class World:
     """:ivar made: the ids of all leases that were made, in their order.
 
     :ivar series: the ids of all series.
-    :ivar enrolled: how many of each were added by operators.
+    :ivar busy: the numbers of the workers that are in the middle of a step.
     """
 
     def __init__(
@@ -93,6 +93,7 @@ class World:
         }
         self.made: list[str] = []
         self.series: list[str] = []
+        self.busy: set[int] = set()
         self._numbers = itertools.count()
         self.workers = [self._new_worker() for _ in range(WORKERS)]
         self._furnish()
