@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be when all is well again: leases are in the states that their
+"""The end of each story, when all is well: leases are in the states that their
 dates ask for; and when all are over, nothing of them is left."""
 
 from nova_reservations import objects

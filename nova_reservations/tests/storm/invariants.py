@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold after each step, whatever has happened before it."""
+"""Invariants: they hold after each step, whatever has happened before it."""
 
 from collections import Counter
 from collections import defaultdict
@@ -23,7 +23,7 @@ from nova_reservations.tests.storm import world as worlds
 
 SLOTS = (test_instances.VIRTUAL, test_instances.FLAVOR)
 OFTEN = 3
-"""What is shown is looked at in one of so many checks."""
+"""The API is looked at in one of so many checks."""
 
 COUNTED = (address.FLOATING_IP, pools.STORAGE)
 """Types of which a reservation holds as many resources as it asks for."""
@@ -78,7 +78,7 @@ class Invariants:
                 _fit(together, capacity[one.resource])
 
     def nothing_is_used_twice(self, held: list[raw.Held]) -> None:
-        """What is past its end, and not given back, keeps its place."""
+        """An allocation past its end, and not released, keeps its place."""
         region = self.world.region
         capacity = raw.capacities(region.database)
         lets_in: dict[str, frozenset[str]] = {}
@@ -127,7 +127,7 @@ class Invariants:
                 _check_number(row, has[row.id])
 
     def requirements_are_met(self, held: list[raw.Held]) -> None:
-        """What is given anew fits, or did so before this step: operators may
+        """A new allocation fits, or did so before this step: operators may
         take a property away at any time."""
         fits = raw.of_value(self.world.region.database, worlds.GPU)
         for one in held:

@@ -93,7 +93,7 @@ class Pauses:
 
     @property
     def is_any(self) -> bool:
-        """Whether something else may happen in the middle of this step."""
+        """True if something else may happen in the middle of this step."""
         return self._before is not _nothing
 
     def _statement(

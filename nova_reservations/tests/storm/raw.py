@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the raw tables say, by queries of our own: code under test is not
+"""The content of the raw tables, by queries of our own: code under test is not
 asked what is right."""
 
 from collections import defaultdict

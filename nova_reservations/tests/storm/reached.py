@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a storm has reached: a storm that never gets somewhere proves
+"""The places that a storm reaches: a storm that never gets somewhere proves
 nothing."""
 
 from collections import Counter

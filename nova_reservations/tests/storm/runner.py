@@ -66,7 +66,7 @@ class Unexpected(logging.Handler):
 
 @contextlib.contextmanager
 def prepared() -> Iterator[pytest.MonkeyPatch]:
-    """What all stories of a process need."""
+    """Prepare the process, for all its stories."""
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(
             'nova.api.openstack.identity.verify_project_id',

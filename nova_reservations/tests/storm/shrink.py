@@ -10,7 +10,8 @@ from nova_reservations.tests.storm import stories
 from nova_reservations.tests.storm.verbs import VERBS
 
 Fails = Callable[[stories.Story], bool]
-"""Whether a story still fails; raises Enough when the time is up."""
+"""It returns whether a story still fails; it raises Enough when the time is
+up."""
 
 
 class Enough(Exception):

@@ -28,7 +28,7 @@ from nova_reservations.tests.storm.world import World
 ADMIN = 'admin'
 
 REQUIRED = ('', f'["==", "$gpu", "{GPU}"]')
-"""What the hosts of a lease must have; operators give it to some."""
+"""Requirements of hosts; operators give some of them this property."""
 
 THINGS = {
     'address': lambda amount: addresses.asked(amount),

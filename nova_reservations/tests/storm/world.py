@@ -53,7 +53,7 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     'cleaning': (0, 0, 10),
     'evacuate': (False, True),
 }
-"""What operators may have configured: the first value is the plainest.
+"""The options of operators: the first value is the plainest.
 ``cleaning`` is in minutes."""
 
 TYPES = {
