@@ -23,6 +23,9 @@ WORK = ('a_worker_looks_once', 'a_worker_works', 'monitors_look')
 PAUSED_WORK = 0.6
 """The share of these steps in whose middle something else happens."""
 
+TWINS = 0.4
+"""The share of the steps in a pause that do the same as the step itself."""
+
 MOST_WRITES = 14
 
 
@@ -54,11 +57,16 @@ def _step(
     pause = None
     paused = PAUSED_WORK if name in WORK else PAUSED
     if not nested and dice.random() < paused:
-        pause = _pause(dice, weights)
+        pause = _pause(dice, weights, name)
     return stories.Step(name, values, pause)
 
 
-def _pause(dice: random.Random, weights: dict[str, int]) -> stories.Pause:
+def _pause(
+    dice: random.Random, weights: dict[str, int], name: str
+) -> stories.Pause:
+    """Return a pause of a step: often the same is done by two at once."""
+    if dice.random() < TWINS:
+        weights = {name: 1}
     what = dice.choice(
         [stories.KILL, stories.REFUSED, stories.SILENT, None, None, None]
     )

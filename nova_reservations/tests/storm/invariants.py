@@ -42,6 +42,7 @@ class Invariants:
         self.shown = shown.Oracle(world.region, whole=False)
         self._given: set[int] = set()
         self._fitted: set[str] = set()
+        self._ends: dict[str, datetime.datetime] = {}
         self._resources: dict[str, int] = {}
         self._past: dict[tuple[str, Any], Any] = {}
         self._ended: dict[str, Any] = {}
@@ -126,7 +127,7 @@ class Invariants:
             if row.status in states.OPEN:
                 _check_number(row, has[row.id])
 
-    def requirements_are_met(self, held: list[raw.Held]) -> None:
+    def new_allocations_fit(self, held: list[raw.Held]) -> None:
         """A new allocation fits, or did so before this step: operators may
         take a property away at any time."""
         fits = raw.of_value(self.world.region.database, worlds.GPU)
@@ -134,8 +135,27 @@ class Invariants:
             asked = one.params.get('resource_properties') or ''
             if one.id not in self._given and worlds.GPU in asked:
                 assert one.resource in fits | self._fitted, one
+            if (
+                one.id not in self._given
+                and one.start <= self.world.region.now
+            ):
+                self._check_given_back(one, held)
         self._given |= {one.id for one in held}
         self._fitted = fits
+
+    def _check_given_back(self, new: raw.Held, held: list[raw.Held]) -> None:
+        """Nothing is given at once that another lease, though past its end,
+        still has."""
+        still = [
+            one
+            for one in held
+            if one.resource == new.resource
+            and one.reservation != new.reservation
+            and one.id in self._given
+            and one.end <= new.start
+            and (one.exclusive or new.exclusive)
+        ]
+        assert not still or not self.times_are_exact, (new, still)
 
     def waiting_leases_hold_nothing(self, held: list[raw.Held]) -> None:
         waiting = [one for one in held if one.status == 'CREATING']
@@ -171,13 +191,16 @@ class Invariants:
 
     def what_is_shown_of_the_past_stays(self, held: list[raw.Held]) -> None:
         known = raw.resources(self.world.region.database)
-        # A host that is removed takes its past with it.
+        ends = {one.reservation: one.end for one in held}
+        # A host that is removed takes its past with it. A lease past its end
+        # may be prolonged as long as no worker has ended it: it had its hosts.
         self.shown.before = {
-            key: seen
-            for key, seen in self.shown.before.items()
+            key: (was, then)
+            for key, (was, then) in self.shown.before.items()
             if self._resources.get(key[0]) == known.get(key[0])
+            and self._ends.get(key[1], then) >= then
         }
-        self._resources = known
+        self._resources, self._ends = known, ends
         self.shown.look()
 
     def rows_of_the_past_stay(self, held: list[raw.Held]) -> None:

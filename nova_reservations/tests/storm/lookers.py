@@ -30,7 +30,7 @@ LISTS = (
 COUNTED = '/os-hosts/capacity?', f'/resources/capacity?{POOLS}&'
 
 
-@verb(1, always=True, who=('admin', 'ours', 'theirs'))
+@verb(1, who=('admin', 'ours', 'theirs'))
 def look_at_all_lists(world, who):
     for path in LISTS:
         world.ask(who, 'GET', path)
@@ -47,8 +47,7 @@ def look_at_a_lease(world, who, number):
         world.ask(who, 'GET', f'/leases/{found.id}')
 
 
-@verb(1)
-def look_at_versions(world):
+def look_at_versions(world: World) -> None:
     for path in '/', '/versions', '/v1', '/v1/openapi.json':
         world.ask_above(path)
 

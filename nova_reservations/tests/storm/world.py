@@ -49,7 +49,7 @@ WORKERS = 3
 LIMITS = {'leases': 6, 'waiting': 2, 'hosts': 2, 'slots': 6}
 
 SETTINGS: Mapping[str, tuple[Any, ...]] = {
-    'limited': (False, False, True),
+    'limited': (False, True),
     'cleaning': (0, 0, 10),
     'evacuate': (False, True),
 }
