@@ -296,9 +296,10 @@ def _check_limits(held: Iterable[raw.Held], now: datetime.datetime) -> None:
                 continue
             if one.exclusive and one.kind == objects.HOST:
                 hosts[one.project] += 1
-            slots[one.project] += one.amounts.get(
-                objects.slot_class(one.reservation), 0
-            )
+            # Volumes have slots, too, which this limit is not about.
+            if one.kind in SLOTS:
+                name = objects.slot_class(one.reservation)
+                slots[one.project] += one.amounts.get(name, 0)
         most = worlds.LIMITS
         assert max(hosts.values(), default=0) <= most['hosts'], hosts
         assert max(slots.values(), default=0) <= most['slots'], slots

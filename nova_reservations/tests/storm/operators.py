@@ -17,13 +17,13 @@ def add_a_host(world, name):
     world.ask(ADMIN, 'POST', '/os-hosts', {'name': name})
 
 
-@verb(1, number=HOST_NUMBERS)
+@verb(1, always=True, number=HOST_NUMBERS)
 def remove_a_host(world, number):
     for noun, key in lookers.listed(world, 'os-hosts', 'hosts', number):
         world.ask(ADMIN, 'DELETE', f'/{noun}/{key}')
 
 
-@verb(2, number=HOST_NUMBERS, gpu=(worlds.GPU, None))
+@verb(1, always=True, number=HOST_NUMBERS, gpu=(worlds.GPU, None))
 def give_a_property(world, number, gpu):
     for noun, key in lookers.listed(world, 'os-hosts', 'hosts', number):
         world.ask(ADMIN, 'PUT', f'/{noun}/{key}', {'gpu': gpu})
@@ -68,7 +68,7 @@ def add_a_pool(world, number):
     world.ask(ADMIN, 'POST', '/resources', worlds.pool_of(number))
 
 
-@verb(1, number=BOTH)
+@verb(1, always=True, number=BOTH)
 def remove_things(world, number):
     for path in 'floatingips', 'networks', f'resources?{lookers.POOLS}':
         noun = path.partition('?')[0]
@@ -76,7 +76,7 @@ def remove_things(world, number):
             world.ask(ADMIN, 'DELETE', f'/{noun}/{key}')
 
 
-@verb(1, number=BOTH, cordoned=(False, True))
+@verb(1, always=True, number=BOTH, cordoned=(False, True))
 def cordon_a_pool(world, number, cordoned):
     path = f'resources?{lookers.POOLS}'
     for noun, key in lookers.listed(world, path, 'resources', number):

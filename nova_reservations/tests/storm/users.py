@@ -165,7 +165,14 @@ def have_hosts_emptied(world, who, length, minimum):
     lease(world, who, 0, length, hosts(minimum), lease_type=best)
 
 
-@verb(2, who=WHO, start=STARTS, minimum=(1, 2), partial=(False, True))
+@verb(
+    1,
+    always=True,
+    who=WHO,
+    start=STARTS,
+    minimum=(1, 2),
+    partial=(False, True),
+)
 def repeat_a_lease(world, who, start, minimum, partial):
     repeat = {'every': 'P1D', 'count': 3, 'partial': partial}
     lease(world, who, start, 30, hosts(minimum), repeat=repeat)
@@ -265,7 +272,7 @@ def acknowledge_changes(world, number):
         change(world, number, reservations=noted)
 
 
-@verb(4, number=LEASES)
+@verb(3, always=True, number=LEASES)
 def delete_a_lease(world, number):
     found = world.lease(number)
     if found is not None:
@@ -284,7 +291,7 @@ def share_a_lease(world, number, done):
     world.ask(_owner(found), 'GET', f'/leases/{found.id}/project-access')
 
 
-@verb(2, done=('GET', 'DELETE'))
+@verb(1, always=True, done=('GET', 'DELETE'))
 def see_or_delete_a_series(world, done):
     if world.series:
         world.ask(ADMIN, done, f'/lease-series/{world.series[-1]}')
