@@ -139,7 +139,7 @@ def _perform(
         known.times_are_exact &= world.region.now == before
 
     with (
-        contextlib.suppress(Killed),
+        contextlib.suppress(*EXPECTED),
         world.pauses.during(step.pause, meanwhile),
     ):
         verbs.VERBS[step.verb].act(world, **step.values)
