@@ -129,7 +129,8 @@ def _verdict(
 def _blow(seconds: int, database: str, root: pathlib.Path, _: object) -> int:
     """Let a storm blow in a process of its own; return its status."""
     command = [sys.executable, '-B', '-m', f'{mutants.PACKAGE}.tests.storm']
-    limits = ['--seconds', str(seconds), '--shrink-seconds', str(SHRINK)]
+    limits = ['--seconds', str(seconds), '--stories', '1']
+    limits += ['--shrink-seconds', str(SHRINK)]
     done = subprocess.run(
         [*command, *limits, '--database', database],
         cwd=root,
