@@ -86,7 +86,7 @@ conditions = st.sampled_from(
 
 
 @hypothesis.settings(
-    max_examples=profile.examples(40),
+    profile.guard(40),
     deadline=None,
     suppress_health_check=[
         hypothesis.HealthCheck.too_slow,

@@ -101,7 +101,7 @@ class _Undone(Exception):
     start_at=st.integers(0, 6),
 )
 @settings(
-    max_examples=profile.examples(150),
+    profile.guard(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -8,7 +8,6 @@ import pathlib
 import tempfile
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 import pytest
 
@@ -24,9 +23,12 @@ from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import profile
+from nova_reservations.tests.functional.engine import test_replanning
 
 DAY = datetime.timedelta(days=1)
 MINUTES_OF_A_DAY = 24 * 60
+PERIOD = minutes(4 * 60)
+"""The period of a series whose days are short."""
 SLOTS = 'virtual:instance'
 SLOT = {
     'vcpus': 1,
@@ -197,6 +199,14 @@ class TestLimits:
         with pytest.raises(exception.OverLimit, match='2 hosts'):
             create(region, 3 * MINUTES_OF_A_DAY, 5 * MINUTES_OF_A_DAY, count=2)
 
+    def test_other_leases_at_the_time_of_the_last_of_a_series_count(
+        self, region
+    ):
+        self.limit(region, hosts=1)
+        region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
+        with pytest.raises(exception.OverLimit, match='2 hosts'):
+            create(region, 0, 60, count=2)
+
     def test_in_part_a_series_that_is_too_much_is_refused(self, region):
         self.limit(region, leases=2)
         with pytest.raises(exception.OverLimit):
@@ -220,6 +230,46 @@ class TestReplanning:
         second = region.hosts_of(made[1])
         assert region.hosts_of(first) == region.hosts_of(other)
         assert region.hosts_of(first).isdisjoint(second)
+
+    def test_a_host_that_a_promise_leaves_goes_to_a_lease_that_waits(
+        self, make_region
+    ):
+        gpu = test_replanning.GPU
+        region = make_region('one')
+        region.add_host('two', enrol=False)
+        region.enrol('two', gpu='yes')
+        promise = test_replanning.put_on(region, 'two', 30, 60)
+        test_replanning.claim(region, promise, 'a worker')
+        waits = region.retry(start=45, end=60, **gpu)
+        region.work()
+        assert region.status(waits) == 'CREATING'
+        test_replanning.claim(region, promise, None)
+        create(region, 30, 40, count=2, **gpu)
+        region.work()
+        assert region.hosts_of(promise) == {'one'}
+        assert region.hosts_of(waits) == {'two'}
+
+
+class TestCleaning:
+    """The only host is cleaned for ten minutes after a lease."""
+
+    @pytest.fixture
+    def region(self, make_region):
+        return make_region('one', cleaning_time=minutes(10))
+
+    def test_leases_of_a_series_that_touch_do_not_get_one_host(self, region):
+        with pytest.raises(exception.NotEnoughResources):
+            region.services.series.create(
+                asked(region, 0, 4 * 60), series.Repeat(PERIOD, 2), region.now
+            )
+
+    def test_leases_of_a_series_get_a_host_that_is_clean_again(self, region):
+        made = region.services.series.create(
+            asked(region, 0, 4 * 60 - 10),
+            series.Repeat(PERIOD, 2),
+            region.now,
+        )
+        assert [region.hosts_of(each) for each in made.leases] == [{'one'}] * 2
 
 
 class TestDelete:
@@ -245,11 +295,9 @@ BUSY = st.lists(
     st.tuples(st.integers(1, 12), st.integers(1, 6), st.integers(1, 2)),
     max_size=6,
 )
-PERIOD = minutes(4 * 60)
-"""The period of the series: these days are short."""
 
 
-@settings(max_examples=profile.examples(60))
+@profile.guard(60)
 @given(
     busy=BUSY,
     start=st.integers(0, 4),
@@ -321,6 +369,18 @@ class TestShares:
             },
         )
 
+    @pytest.fixture
+    def cleaned(self, make_region):
+        """A region in which hosts are cleaned between leases."""
+        return make_region(
+            'one',
+            types={
+                objects.HOST: host.PhysicalHost,
+                SLOTS: instance.VirtualInstance,
+            },
+            cleaning_time=minutes(10),
+        )
+
     def _slots(self, region, length, amount, count=3):
         first = asked(region, 0, 60 * length, SLOTS, amount=amount, **SLOT)
         return region.services.series.create(
@@ -341,3 +401,11 @@ class TestShares:
 
     def test_leases_that_follow_each_other_have_all_of_it(self, region):
         assert len(self._slots(region, 4, 16).leases) == 3
+
+    def test_slots_of_leases_that_only_touch_are_not_added_up(self, cleaned):
+        """No host is cleaned between leases that share it."""
+        assert len(self._slots(cleaned, 4, 16).leases) == 3
+
+    def test_slots_of_leases_that_overlap_are_added_up(self, cleaned):
+        with pytest.raises(exception.NotEnoughResources):
+            self._slots(cleaned, 5, 9)

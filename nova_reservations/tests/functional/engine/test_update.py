@@ -7,6 +7,7 @@ from nova_reservations import exception
 from nova_reservations.engine import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
+from nova_reservations.tests.functional.engine import failures
 
 SECOND = datetime.timedelta(seconds=1)
 
@@ -94,6 +95,22 @@ class TestDates:
         assert region.hosts_of(other) == {host}
         region.change(lease, end=90)
         assert region.hosts_of(lease) == {'one', 'two'} - {host}
+
+    def test_the_host_that_a_prolonged_lease_leaves_goes_to_one_that_waits(
+        self, make_region
+    ):
+        # Otherwise the lease would move for the one that waits.
+        region = make_region('one', 'two', replan_limit=0)
+        lease = region.lease(start=30, end=60)
+        (host,) = region.hosts_of(lease)
+        after = region.lease(start=60, end=90)
+        assert region.hosts_of(after) == {host}
+        waits = region.retry(start=30, end=60, **failures.on(host))
+        region.work()
+        assert region.status(waits) == 'CREATING'
+        region.change(lease, end=90)
+        region.work()
+        assert region.hosts_of(waits) == {host}
 
     def test_a_prepared_lease_that_takes_another_host_has_it_made_ready(
         self, make_region

@@ -66,7 +66,7 @@ def test_what_nobody_knows_the_end_of_holds_until_the_end():
 spans = st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans())
 
 
-@hypothesis.settings(max_examples=profile.examples(200))
+@profile.guard(200)
 @hypothesis.given(st.lists(spans), st.lists(spans))
 def test_at_each_minute_the_bars_tell_what_is_there(leases, held):
     shown = bars.of(

@@ -17,6 +17,7 @@ from nova_reservations.objects import amounts as quantities
 from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
 from nova_reservations.plugins.drain_strategies import shipped as plugins
+from nova_reservations.tests import profile
 from nova_reservations.tests.examples import quietest
 
 IDS = range(6)
@@ -44,6 +45,7 @@ def fulfils(chosen, asked):
     )
 
 
+@profile.guard()
 @given(wants, costs)
 def test_the_set_is_the_cheapest_of_all_that_suffice(asked, prices):
     order = sorted(IDS, key=lambda one: (prices[one], one))
@@ -84,6 +86,7 @@ servers = st.dictionaries(
 )
 
 
+@profile.guard()
 @given(servers, rooms)
 def test_all_that_is_placed_has_room_where_it_goes(asked, free):
     needs = {server: need for server, (need, _) in asked.items()}

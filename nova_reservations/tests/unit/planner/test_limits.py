@@ -4,7 +4,6 @@
 import datetime
 
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_reservations.objects import interval
@@ -76,7 +75,7 @@ def hours(many):
 @given(
     SOME, SOME, SOME, st.sampled_from(['hosts', 'slots']), st.integers(0, 8)
 )
-@settings(max_examples=profile.examples(200), deadline=None)
+@profile.guard(200)
 def test_a_change_is_refused_where_it_adds_to_what_is_too_much(
     others, before, after, what, most
 ):
@@ -99,7 +98,7 @@ def test_a_change_is_refused_where_it_adds_to_what_is_too_much(
 
 
 @given(SOME, SOME, SOME, st.integers(0, 30))
-@settings(max_examples=profile.examples(200), deadline=None)
+@profile.guard(200)
 def test_host_hours_are_those_that_are_left(others, before, after, most):
     is_refused = hours([*others, *after]) > max(
         most, hours([*others, *before])
@@ -111,7 +110,7 @@ def test_host_hours_are_those_that_are_left(others, before, after, most):
 
 
 @given(SOME)
-@settings(max_examples=profile.examples(100), deadline=None)
+@profile.guard()
 def test_what_is_used_is_the_most_at_any_instant(many):
     used = planner.used(limits.Count(3, 1), many, NOON, PATIENCE)
     assert used == limits.Used(

@@ -13,6 +13,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.planner import offers
 from nova_reservations.planner import plan
+from nova_reservations.tests import profile
 
 WINDOW = interval.Interval(
     datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC),
@@ -177,6 +178,7 @@ wishes = st.lists(
 )
 
 
+@profile.guard()
 @given(wishes, st.text())
 def test_what_can_be_fulfilled_is_fulfilled(wishes, seed):
     asks = [
@@ -219,6 +221,7 @@ clouds = st.lists(
 )
 
 
+@profile.guard()
 @given(clouds, st.integers(1, 6), st.integers(0, 6), st.text())
 def test_choices_are_whole_repeatable_and_tightest_first(
     candidates, minimum, more, seed

@@ -13,6 +13,7 @@ from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.planner import openings
 from nova_reservations.tests import booking
+from nova_reservations.tests import profile
 
 SECONDS = 12
 CAPACITY = {'VCPU': 6, 'MEMORY_MB': 4}
@@ -201,6 +202,7 @@ def cases(draw, kept=False):
     )
 
 
+@profile.guard()
 @given(cases(), st.integers(1, 5), st.integers(0, 3))
 def test_a_lease_can_start_no_earlier_and_then(case, length, begin):
     found = list(
@@ -219,6 +221,7 @@ def test_a_lease_can_start_no_earlier_and_then(case, length, begin):
     )
 
 
+@profile.guard()
 @given(
     cases(),
     st.integers(1, 5),
@@ -251,6 +254,7 @@ def _span(start, length):
     return second, second + length
 
 
+@profile.guard()
 @given(
     cases(kept=True),
     st.integers(0, 3),

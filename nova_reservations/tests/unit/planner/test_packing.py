@@ -15,6 +15,7 @@ from nova_reservations.objects import search
 from nova_reservations.planner import offers
 from nova_reservations.planner import packing
 from nova_reservations.planner import plan
+from nova_reservations.tests import profile
 
 AFFINITY = [None, True, False]
 DAY = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
@@ -141,6 +142,7 @@ class TestAssign:
         too_big = ask(4, slots=2, affinity=False, must_keep={0: 1})
         assert assign(too_big) == 0
 
+    @profile.guard()
     @given(
         st.lists(st.integers(0, 6), min_size=1, max_size=4),
         st.lists(
@@ -226,6 +228,7 @@ class TestMixture:
         found = planned([of([later], share(1)), ask(4, slots=1)])
         assert found.generations == {0: 10}
 
+    @profile.guard()
     @given(
         st.lists(st.integers(0, 4), min_size=1, max_size=4),
         st.integers(1, 3),

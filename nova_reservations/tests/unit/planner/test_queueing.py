@@ -11,6 +11,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import wishes
 from nova_reservations.planner import queueing
+from nova_reservations.tests import profile
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 HOUR = datetime.timedelta(hours=1)
@@ -151,6 +152,7 @@ uses = st.builds(
 )
 
 
+@profile.guard()
 @given(
     st.lists(queued_leases, max_size=12),
     st.lists(st.tuples(st.sampled_from(COLOURS), st.lists(uses, max_size=2))),
@@ -194,6 +196,7 @@ def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
             ahead.append(each)
 
 
+@profile.guard()
 @given(queued_leases, st.sampled_from(COLOURS))
 def test_who_is_behind_its_like_is_offered_nothing_of_that(first, colour):
     there = queueing.Line(NOON, NO_TIME)

@@ -7,6 +7,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.planner import recurrence
+from nova_reservations.tests import profile
 
 ROME = recurrence.zone('Europe/Rome')
 DAY = datetime.timedelta(days=1)
@@ -70,6 +71,7 @@ def test_what_lasts_too_long_is_refused():
             recurrence.after([last], 3 * DAY)
 
 
+@profile.guard()
 @given(
     st.datetimes(
         datetime.datetime(2020, 1, 1), datetime.datetime(2040, 1, 1)

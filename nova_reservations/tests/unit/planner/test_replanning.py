@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
+from nova_reservations.tests import profile
 
 EPOCH = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 NEW = 'newcomer'
@@ -190,6 +191,7 @@ def equal_clouds(draw):
     )
 
 
+@profile.guard()
 @given(equal_clouds())
 def test_of_equal_hosts_there_is_room_exactly_if_the_peak_allows_it(cloud):
     held, asked = cloud
@@ -242,6 +244,7 @@ def mixed_clouds(draw):
     return held, asked
 
 
+@profile.guard()
 @given(mixed_clouds())
 def test_of_mixed_hosts_all_are_where_they_may_be(cloud):
     held, asked = cloud

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_reservations.planner import shrinking
+from nova_reservations.tests import profile
 
 resources = st.lists(
     st.tuples(st.integers(1, 3), st.integers(0, 3), st.booleans()),
@@ -17,6 +18,7 @@ resources = st.lists(
 whether the resource can be used."""
 
 
+@profile.guard()
 @given(resources, st.integers(1, 12))
 def test_what_is_held_stays_and_as_many_whole_resources_go_as_can(
     each, wanted

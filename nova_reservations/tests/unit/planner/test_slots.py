@@ -55,7 +55,7 @@ def fitting(held, window):
     return SLOT.times_in(ROOM - busiest)
 
 
-@hypothesis.settings(max_examples=profile.examples(200))
+@profile.guard(200)
 @hypothesis.given(
     hosts, st.integers(1, 50), st.integers(1, 20), st.integers(0, 15)
 )

@@ -5,6 +5,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_reservations.planner import usage
+from nova_reservations.tests import profile
 
 START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
@@ -25,6 +26,7 @@ windows = st.lists(
 )
 
 
+@profile.guard()
 @hypothesis.given(windows, st.integers(1, 50), st.integers(1, 20))
 def test_each_step_counts_the_resources_that_some_window_holds_in_it(
     windows, length, step
@@ -44,6 +46,7 @@ def test_each_step_counts_the_resources_that_some_window_holds_in_it(
     assert usage.held(asked, START, end, minutes(step)) == expected
 
 
+@profile.guard()
 @hypothesis.given(
     windows, st.integers(1, 50), st.integers(1, 20), st.integers(0, 15)
 )
