@@ -41,6 +41,7 @@ from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
+from nova_reservations.testing import pace
 from nova_reservations.testing import picture
 from nova_reservations.testing import template
 
@@ -80,6 +81,8 @@ class Database(api.Database):
 class Region:
     """:ivar now: the time; only tests and forward() change it.
 
+    :ivar apart: the time between looks in forward(), after many in a row;
+        None: as long as it is.
     :ivar notes: (event type, payload) of all notifications.
 
     :param names: the names of the hosts, which are all enrolled
@@ -87,6 +90,8 @@ class Region:
     :param overrides: changes of our options, by name
     :param changes: changes of the engine's settings
     """
+
+    apart: datetime.timedelta | None = None
 
     def __init__(
         self,
@@ -362,11 +367,12 @@ class Region:
         self, *, until: float, by: workers.Worker | None = None
     ) -> None:
         """Let time pass until so many minutes after noon; everything that
-        becomes due is done at its second."""
+        becomes due is done at its second, or as ``apart`` says."""
         target = NOON + minutes(until)
+        paced = pace.Pace(self.database, self.apart)
         while True:
             self.work(by)
-            due = self.next_due()
+            due = paced.next(self.now)
             if due is None or due > target:
                 break
             self.now = due
@@ -374,13 +380,7 @@ class Region:
         self.work(by)
 
     def next_due(self) -> datetime.datetime | None:
-        columns = models.Lease.due_at, models.Message.due_at, tasks.WAKES_AT
-        with self.database.reader() as session:
-            dates = [
-                session.scalar(sa.select(sa.func.min(column)))
-                for column in columns
-            ]
-        return min((date for date in dates if date is not None), default=None)
+        return pace.next_due(self.database)
 
     # What there is to see
 

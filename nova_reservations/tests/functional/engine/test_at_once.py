@@ -257,6 +257,7 @@ def test_a_repeated_request_makes_nothing_of_a_lease_that_has_begun_or_ended(
 # A process of nova-api that is killed between any two steps
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize('deleted', [False, True])
 def test_workers_finish_or_sweep_what_a_killed_request_has_begun(
     make_region, deleted

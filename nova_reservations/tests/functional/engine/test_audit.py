@@ -12,6 +12,8 @@ from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import stories
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 
 @pytest.fixture
 def auditor(region):

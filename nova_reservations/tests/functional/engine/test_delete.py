@@ -4,6 +4,8 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.testing.region import minutes
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 
 def is_gone(region, lease):
     return lease.id not in region.picture()['leases']

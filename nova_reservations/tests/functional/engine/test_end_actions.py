@@ -7,6 +7,8 @@ from nova_reservations import exception
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 
 def with_servers(region, count=1, **asked):
     """Return an active lease, and the servers on its host."""

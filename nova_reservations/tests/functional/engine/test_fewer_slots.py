@@ -334,6 +334,7 @@ def test_a_server_that_is_let_in_at_any_step_has_a_slot(
     assert amount(region, lease) in (max(wanted, came), 10)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize('came', [0, 3])
 def test_another_worker_gives_back_what_a_killed_one_began(make_region, came):
     for number in itertools.count(1):

@@ -81,6 +81,7 @@ def test_after_an_outage_only_the_last_hour_is_told_of(region):
     assert payload['audit_period_ending'] == '2030-01-01T15:00:00.000000'
 
 
+@pytest.mark.fuzz
 def test_no_lease_is_told_of_twice_whoever_is_killed(make_region, monkeypatch):
     monkeypatch.setattr(lease_exists, 'PAGE', 2)
     for number in itertools.count(1):

@@ -176,6 +176,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert region.hosts_of(lease) == {'two'}
 
+    @pytest.mark.fuzz
     def test_whoever_is_killed_at_it_another_takes_another_host(
         self, make_region
     ):
@@ -321,6 +322,7 @@ class TestReplacedMachine:
         assert region.status(lease) == 'ACTIVE'
         assert not region.see(lease).reservations[0].missing_resources
 
+    @pytest.mark.fuzz
     def test_whoever_is_killed_while_it_is_added_it_is_added_again(
         self, make_region
     ):

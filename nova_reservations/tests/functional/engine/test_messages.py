@@ -240,6 +240,7 @@ def test_a_silent_destination_keeps_nothing_from_others(region, post):
     ]
 
 
+@pytest.mark.fuzz
 def test_a_worker_that_is_killed_costs_no_message_and_hardly_doubles_any(
     make_region, post
 ):

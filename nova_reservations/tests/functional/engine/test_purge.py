@@ -213,6 +213,7 @@ def test_a_lease_that_changes_meanwhile_is_looked_at_again(
     assert done['leases'] == 2
 
 
+@pytest.mark.fuzz
 def test_whoever_is_killed_leaves_whole_leases_only(make_region, monkeypatch):
     monkeypatch.setattr(purge, 'LEASES', 1)
     for number in itertools.count(1):

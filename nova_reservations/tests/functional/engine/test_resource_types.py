@@ -11,6 +11,8 @@ from nova_reservations.objects import states
 from nova_reservations.tests.examples.licences import licence_monitor
 from nova_reservations.tests.examples.licences import licences
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 
 @pytest.fixture
 def folder(tmp_path):

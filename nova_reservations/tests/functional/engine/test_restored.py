@@ -22,6 +22,8 @@ from nova_reservations.tests.functional.engine.restored import problems
 from nova_reservations.tests.functional.engine.restored import repair
 from nova_reservations.tests.functional.engine.restored import restore
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 ONE = '["==","$service_name","one"]'
 
 

@@ -176,6 +176,7 @@ class TestSlots:
         region.forward(until=61)
         assert region.cloud.flavor_sharers[id_of(lease)] == {'students'}
 
+    @pytest.mark.fuzz
     @pytest.mark.parametrize('story', ['share', 'unshare'])
     def test_between_two_steps_of_a_start_nothing_is_lost(
         self, make_region, story

@@ -462,6 +462,7 @@ def test_a_server_that_was_let_in_at_any_step_is_on_a_host_of_its_lease(
         assert audit.doubled(session) == []
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize('came', [True, False])
 def test_another_worker_gives_back_what_a_killed_one_began(make_region, came):
     for number in itertools.count(1):

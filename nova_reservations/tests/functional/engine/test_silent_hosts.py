@@ -18,6 +18,8 @@ from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_crashes
 from nova_reservations.tests.functional.engine import test_instances
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 
 def guest_of(region, lease):
     """Return a server on the only host of the lease."""
@@ -100,6 +102,7 @@ def test_slots_of_a_host_that_is_not_heard_are_not_free(make_region):
 
 
 def test_what_nova_fails_to_delete_is_tried_again_after_a_minute(one):
+    one.apart = None
     lease = one.active_lease()
     server = guest_of(one, lease)
     one.cloud.undeletable.add(server)

@@ -14,6 +14,8 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.testing.steps import Steps
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 SECOND = datetime.timedelta(seconds=1)
 
 

@@ -21,6 +21,8 @@ from nova_reservations.testing.pools import whole
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_limits
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
 

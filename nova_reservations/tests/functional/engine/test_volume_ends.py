@@ -15,6 +15,8 @@ from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
 
@@ -123,6 +125,7 @@ def requests_to_move(region, *, until):
 
 
 def test_a_volume_that_cinder_fails_to_move_is_asked_for_once_a_minute(keeps):
+    keeps.apart = None
     lease = keeps.lease_of(asked(60, end_action='keep'))
     keeps.work()
     volumes = keeps.cloud.volumes

@@ -19,6 +19,8 @@ from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.region import minutes
 
+pytestmark = pytest.mark.usefixtures('long_waits')
+
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
 
