@@ -25,7 +25,7 @@ def test_versions_on_the_page_are_those_that_are_installed():
     assert listed.items() <= pinned().items()
 
 
-def test_each_client_that_is_installed_by_itself_is_on_the_page():
+def test_clients_that_are_installed_by_themselves_are_on_the_page():
     installed = re.findall(
         r'^    set -- ([a-z][\w -]+)$', _VENVS.read_text(), re.MULTILINE
     )

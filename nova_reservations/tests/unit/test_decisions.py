@@ -27,7 +27,7 @@ def _notes() -> dict[str, str]:
     }
 
 
-def test_each_decision_is_cited_by_code() -> None:
+def test_decisions_are_cited_by_code() -> None:
     cited = {
         found[1]
         for _, line in _lines()

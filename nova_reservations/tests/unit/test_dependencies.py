@@ -57,7 +57,7 @@ def required():
     return distributions(setup()['options']['install_requires'])
 
 
-def test_what_is_imported_is_required_and_nothing_else():
+def test_imported_packages_are_required_and_nothing_else():
     offered = metadata.packages_distributions()
     by = {top: {normal(name) for name in offered[top]} for top in imported()}
     assert {top for top, names in by.items() if not names & required()} == HOST

@@ -41,5 +41,5 @@ def test_no_file_but_a_table_has_more_than_500_lines() -> None:
     } == {}
 
 
-def test_each_table_that_may_be_longer_is() -> None:
+def test_tables_that_may_be_longer_are() -> None:
     assert _TABLES <= _too_long().keys()

@@ -23,7 +23,7 @@ def test_the_installed_nova_fits(process):
     hooks.check(process)
 
 
-def test_one_line_names_all_that_does_not_fit(monkeypatch):
+def test_a_single_line_names_all_that_does_not_fit(monkeypatch):
     monkeypatch.delattr(utils.ResourceRequest, 'get_request_group')
     monkeypatch.setattr(request_filter, 'ALL_REQUEST_FILTERS', ())
     monkeypatch.setattr(

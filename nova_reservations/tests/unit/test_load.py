@@ -16,7 +16,7 @@ def test_a_server_of_the_sandbox_does_what_it_is_told():
     assert bandwidth[1]['out_bytes_rate'] == pytest.approx(1e6)
 
 
-def test_what_it_is_told_may_change(tmp_path):
+def test_the_load_that_is_told_may_change(tmp_path):
     assert load.read(tmp_path, 'a') == {}
     load.write(tmp_path, {'a': {'cpu_percent': 5}})
     assert load.read(tmp_path, 'a') == {'cpu_percent': 5}

@@ -46,7 +46,7 @@ def test_an_unknown_name_is_one_clear_error_and_the_rest_loads(name, caplog):
     )
 
 
-def test_what_is_no_plugin_is_refused(caplog):
+def test_an_object_that_is_no_plugin_is_refused(caplog):
     loaded = load('vcpu', 'memory', base=memory.Memory)
     assert list(loaded.found) == ['memory']
     assert loaded.missing == {'vcpu': 'it is no Memory'}
@@ -79,7 +79,7 @@ class TestWhatTheProcessCanNotDoWithout:
             'installed package offers it in nova_reservations.resources'
         )
 
-    def test_one_that_fails_ends_it(self):
+    def test_a_plugin_that_fails_ends_the_process(self):
         with pytest.raises(exception.UnknownResourceType) as refusal:
             self.make('physical:host', conf=cfg.ConfigOpts())
         assert str(refusal.value).startswith(
@@ -87,7 +87,7 @@ class TestWhatTheProcessCanNotDoWithout:
             'be made: NoSuchOptError: '
         )
 
-    def test_one_of_another_kind_ends_it(self, opts):
+    def test_a_plugin_of_another_kind_ends_the_process(self, opts):
         with pytest.raises(
             exception.UnknownResourceType, match='it is no Monitor'
         ):

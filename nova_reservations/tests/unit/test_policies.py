@@ -26,7 +26,7 @@ def test_every_route_has_a_documented_rule_and_no_rule_is_left_over():
     }
 
 
-def test_it_is_said_of_every_route_and_rule_who_is_let_in():
+def test_routes_and_rules_all_say_who_is_let_in():
     asked = {
         (request.method, f'{routes.MOUNT}/v1{request.path}')
         for requests in permissions.REQUESTS.values()

@@ -14,7 +14,7 @@ def run(*figures, failure=None):
     )
 
 
-def test_what_was_written_is_read_again():
+def test_a_report_that_was_written_is_read_again():
     written = report.Report(
         {
             'create': run(report.Figure('p50', 0.5, 's', 1.0, 1.5)),

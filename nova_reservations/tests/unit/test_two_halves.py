@@ -77,7 +77,7 @@ def _capacities(tmp_path_factory):
     CONF.clear_override('bandwidth_capacity', group)
 
 
-def test_each_shipped_plugin_has_both_halves():
+def test_shipped_plugins_have_both_halves():
     ours = {name for name in SCHEDULER.names if name != 'reserved_aggregates'}
     assert COMPUTE.names == ours
 
@@ -104,7 +104,7 @@ def will_do(host, flavor, consumers):
 @pytest.mark.usefixtures('_capacities')
 @settings(deadline=None, max_examples=profile.examples(50))
 @given(flavors=st.lists(FLAVORS, max_size=8))
-def test_they_agree(name, flavors):
+def test_both_halves_of_a_plugin_agree(name, flavors):
     plugin = COMPUTE[name].load()(CONF)
     plugin.reset(computes.host())
     consumers = handler.Consumers([SCHEDULER[name].load()(name, None)])

@@ -205,7 +205,7 @@ def _found() -> set[tuple[str, str]]:
     return {(use, file) for use, file in _uses() if not use.endswith(':')}
 
 
-def test_each_use_of_nova_is_in_the_table():
+def test_uses_of_nova_are_in_the_table():
     rows = _rows()
     missing = {
         (use, file)
@@ -215,7 +215,7 @@ def test_each_use_of_nova_is_in_the_table():
     assert not missing
 
 
-def test_each_row_of_the_table_is_used():
+def test_rows_of_the_table_are_used():
     uses = {use for use, _ in _found()}
     unused = {
         row for row in _rows() if not any(_covers(row, use) for use in uses)

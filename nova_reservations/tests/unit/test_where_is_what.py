@@ -22,7 +22,7 @@ def _exists(path: str) -> bool:
     )
 
 
-def test_each_of_36_behaviours_has_a_file_that_exists() -> None:
+def test_behaviours_have_files_that_exist() -> None:
     page = (_CONTRIBUTOR / 'where-is-what.rst').read_text()
     first_part = page.partition('Beyond these 36')[0]
 

@@ -75,7 +75,7 @@ def test_the_minute_that_has_just_passed_is_now(text, date):
         'x' * 64,
     ],
 )
-def test_what_is_no_date_is_refused_with_the_format_in_the_reason(text):
+def test_text_that_is_no_date_is_refused_with_the_format_in_the_reason(text):
     with pytest.raises(exception.InvalidInput) as refusal:
         dates.parse(text, NOW)
     assert str(refusal.value).startswith(
@@ -124,7 +124,7 @@ def test_a_duration_is_read_in_each_notation(text, seconds):
         'P999999999W',
     ],
 )
-def test_what_is_no_duration_is_refused(text):
+def test_text_that_is_no_duration_is_refused(text):
     with pytest.raises(exception.InvalidInput, match='invalid duration'):
         dates.parse_duration(text)
 

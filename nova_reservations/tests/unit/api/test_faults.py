@@ -89,7 +89,7 @@ def test_a_refusal_of_the_request_itself_has_the_other_shape():
     'error',
     [exception.Contended(), exception.DatabaseUnavailable(reason='gone')],
 )
-def test_what_may_go_better_later_says_when(error):
+def test_an_error_that_may_pass_says_when(error):
     answer = faults.response(error, 'req-1')
     assert (answer.status_int, answer.headers['Retry-After']) == (503, '5')
 
@@ -120,7 +120,7 @@ def test_clients_of_nova_get_the_fault_that_they_read():
     )
 
 
-def test_what_the_driver_said_is_not_told_to_users():
+def test_words_of_the_driver_are_not_told_to_users():
     secret = 'Access denied for user nova@controller'
     for error in (
         exception.DatabaseUnavailable(reason=secret),

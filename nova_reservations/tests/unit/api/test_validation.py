@@ -170,7 +170,7 @@ def test_a_lease_that_is_not_well_formed_is_refused(changes, reason):
         {'duration': 3600},
     ],
 )
-def test_what_clients_of_blazar_send_is_well_formed(changes):
+def test_requests_of_blazars_clients_are_well_formed(changes):
     leases.CREATE.check(LEASE | changes)
 
 

@@ -20,7 +20,7 @@ def condition(judged):
     return requirements.Judged('cpu_info', 'key', 'yes', passes)
 
 
-def test_what_is_known_from_an_earlier_walk_costs_nothing(condition, judged):
+def test_judgements_of_an_earlier_walk_cost_nothing(condition, judged):
     known = judged_walks.Judgements()
     for _ in range(2):
         known.begin([condition, None])
@@ -29,7 +29,9 @@ def test_what_is_known_from_an_earlier_walk_costs_nothing(condition, judged):
     assert judged == ['yes', 'no']
 
 
-def test_what_nobody_asks_for_any_more_is_forgotten(condition, judged):
+def test_judgements_that_nobody_asks_for_any_more_are_forgotten(
+    condition, judged
+):
     known = judged_walks.Judgements()
     for asked in ([condition], [], [condition]):
         known.begin(asked)

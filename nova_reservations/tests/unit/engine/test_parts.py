@@ -108,7 +108,7 @@ def seen_ids(lease):
     return {item.id for item in lease.reservations}
 
 
-def test_what_comes_to_an_active_lease_is_active():
+def test_parts_that_come_to_an_active_lease_are_active():
     _, reservations = change(
         make({'a': ('leaf', 1)}, status='ACTIVE'),
         {'a': ('leaf', 1), 'b': ('leaf', 1)},
@@ -116,7 +116,7 @@ def test_what_comes_to_an_active_lease_is_active():
     assert reservations[-1].status == states.Reservation.ACTIVE
 
 
-def test_what_was_found_for_another_lease_is_not_applied():
+def test_parts_that_were_found_for_another_lease_are_not_applied():
     seen = make({'a': ('leaf', 1)})
     whole = seen.reservations[0].id
     _, changes = parts.changed(

@@ -39,7 +39,7 @@ def test_no_name_is_used_twice():
 
 
 @given(st.lists(st.integers(0, 9), min_size=1), st.integers(1, 100))
-def test_so_many_are_no_later_than_the_percentile(lateness, share):
+def test_a_percentile_has_so_many_that_are_no_later(lateness, share):
     found = service_metrics.percentile(sorted(lateness), share)
     no_later = sum(each <= found for each in lateness)
     earlier = sum(each < found for each in lateness)

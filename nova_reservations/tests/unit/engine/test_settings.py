@@ -13,7 +13,7 @@ def conf():
     return options.defaults()
 
 
-def test_each_setting_is_in_the_unit_of_its_option(conf):
+def test_settings_are_in_the_units_of_their_options(conf):
     conf.set_override('end_timeout', 90, 'reservations')
     conf.set_override('healing_interval', 1.5, 'reservations')
     made = settings.Settings.of(conf)

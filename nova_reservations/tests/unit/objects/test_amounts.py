@@ -34,7 +34,7 @@ class TestAmounts:
             assert left[name] == one.get(name, 0) - other.get(name, 0)
 
     @given(some, some)
-    def test_they_fit_where_no_class_would_be_less_than_nothing(
+    def test_amounts_fit_where_no_class_would_be_less_than_nothing(
         self, one, room
     ):
         left = amounts.Amounts(room) - one
@@ -66,12 +66,12 @@ class TestAmounts:
         assert amounts.Amounts({'VCPU': 1})['DISK_GB'] == 0
         assert 'DISK_GB' not in amounts.Amounts({'VCPU': 1})
 
-    def test_they_are_equal_to_a_mapping_of_the_same_units(self):
+    def test_amounts_are_equal_to_a_mapping_of_the_same_units(self):
         assert amounts.Amounts({'VCPU': 1}) == {'VCPU': 1}
         assert amounts.Amounts({'VCPU': 1}) * 3 == {'VCPU': 3}
         assert len({amounts.Amounts({'VCPU': 1}), amounts.NOTHING}) == 2
 
-    def test_they_do_not_change_with_what_they_were_made_of(self):
+    def test_amounts_do_not_change_with_what_they_were_made_of(self):
         units = {'VCPU': 1}
         one = amounts.Amounts(units)
         units['VCPU'] = 2
@@ -79,15 +79,15 @@ class TestAmounts:
 
 
 class TestPeak:
-    def test_it_is_the_most_at_one_instant_not_the_sum(self):
+    def test_the_peak_is_the_most_at_one_instant_not_the_sum(self):
         some = [held(0, 2, VCPU=4), held(2, 4, VCPU=3), held(3, 5, VCPU=2)]
         assert amounts.peak(some, window(0, 5)) == {'VCPU': 5}
 
-    def test_what_touches_the_window_does_not_count(self):
+    def test_amounts_that_touch_the_window_do_not_count(self):
         some = [held(0, 2, VCPU=4), held(4, 5, VCPU=4)]
         assert not amounts.peak(some, window(2, 4))
 
-    def test_each_class_has_its_own(self):
+    def test_classes_have_peaks_of_their_own(self):
         some = [held(0, 2, VCPU=4, DISK_GB=1), held(2, 4, DISK_GB=9)]
         assert amounts.peak(some, window(1, 3)) == {'VCPU': 4, 'DISK_GB': 9}
 
@@ -100,7 +100,9 @@ class TestPeak:
         st.integers(0, 8),
         st.integers(1, 4),
     )
-    def test_it_is_what_a_look_at_each_hour_finds(self, some, start, hours):
+    def test_the_peak_is_what_a_look_at_each_hour_finds(
+        self, some, start, hours
+    ):
         busiest = max(
             sum(amount for begin, end, amount in some if begin <= hour < end)
             for hour in range(start, start + hours)

@@ -104,7 +104,7 @@ def test_no_requirements_are_written_in_many_ways(source):
         ('["<in>", "$os", "22"]', Comparison('<in>', 'os', '22')),
     ],
 )
-def test_what_is_written_is_understood(source, expression):
+def test_requirements_that_were_written_are_understood(source, expression):
     assert parse(source) == expression
 
 
@@ -178,7 +178,9 @@ def test_several_sources_must_all_be_met():
         ({'gpu': '<range-in> A100'}, '<range-in> is no operator'),
     ],
 )
-def test_what_is_not_understood_is_refused_with_a_reason(source, reason):
+def test_requirements_that_are_not_understood_are_refused_with_a_reason(
+    source, reason
+):
     with pytest.raises(exception.InvalidInput) as refused:
         parse(source)
     assert str(refused.value).startswith('Malformed requirements ')

@@ -82,7 +82,7 @@ class TestIsSlot:
 
 
 class TestLeft:
-    def test_it_is_what_the_busiest_instant_leaves(self):
+    def test_room_is_what_the_busiest_instant_leaves(self):
         inventory = objects.Inventory('VCPU', 16, 2, 1, 16, 1, 2.0)
         some = [
             amounts.Held(window(begin, end), {'VCPU': units})
@@ -117,7 +117,7 @@ class TestGroups:
         assert len(fit(two, *[group(required=['CUSTOM_A'])] * 4)) == 1
         assert len(fit(two, *[group(forbidden=['CUSTOM_A'])] * 4)) == 3
 
-    def test_who_takes_any_may_take_the_one_that_another_needs(self):
+    def test_a_group_that_takes_any_may_take_what_another_needs(self):
         two = [below(1, 1, ['CUSTOM_A']), below(2, 1)]
         only = group(required=['CUSTOM_A'])
         assert fit(two, group(), only) == [group()]
@@ -220,9 +220,7 @@ def known(providers):
         st.tuples(GROUPS, st.integers(0, 3), st.integers(1, 3)), max_size=7
     ),
 )
-def test_what_is_promised_fits_at_each_hour_whoever_comes_first(
-    providers, asked
-):
+def test_promises_fit_at_each_hour_whoever_comes_first(providers, asked):
     inventories, promised = known(providers), []
     for each, start, hours in asked:
         when = window(start, start + hours)

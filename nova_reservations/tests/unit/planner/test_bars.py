@@ -57,7 +57,7 @@ def test_leases_of_others_that_touch_are_one_bar():
     assert bar == bars.Bar(bars.Kind.TAKEN, at(10), at(20))
 
 
-def test_what_nobody_knows_the_end_of_holds_until_the_end():
+def test_a_hold_whose_end_nobody_knows_lasts_until_the_end():
     assert bars.of([], [(None, None)], WINDOW) == [
         bars.Bar(bars.Kind.HELD, WINDOW.start, WINDOW.end)
     ]

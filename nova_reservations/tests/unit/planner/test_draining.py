@@ -172,7 +172,7 @@ def test_by_state_never_takes_what_has_a_part_of_the_host(own):
     assert cost('fewest_servers', placed(), fixed) is not None
 
 
-def test_what_is_empty_is_the_cheapest():
+def test_an_empty_host_is_the_cheapest():
     for name in plugins.SHIPPED:
         assert cost(name) < cost(name, placed('stopped', 1))
 
@@ -200,12 +200,12 @@ def test_a_strategy_is_had_by_its_name(conf):
     assert isinstance(strategy_of(conf, 'by_state'), plugins.ByState)
 
 
-def test_one_that_is_not_installed_stops_the_process(conf):
+def test_a_strategy_that_is_not_installed_stops_the_process(conf):
     with pytest.raises(exception.UnknownDrainStrategy, match='unheard of'):
         strategy_of(conf, 'unheard of')
 
 
-def test_one_of_another_package_is_found_by_its_entry_point(
+def test_a_strategy_of_another_package_is_found_by_its_entry_point(
     conf, tmp_path, monkeypatch
 ):
     quietest.install(tmp_path)

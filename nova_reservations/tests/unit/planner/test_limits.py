@@ -111,7 +111,7 @@ def test_host_hours_are_those_that_are_left(others, before, after, most):
 
 @given(SOME)
 @profile.guard()
-def test_what_is_used_is_the_most_at_any_instant(many):
+def test_usage_is_the_most_at_any_instant(many):
     used = planner.used(limits.Count(3, 1), many, NOON, PATIENCE)
     assert used == limits.Used(
         leases=3,

@@ -121,7 +121,7 @@ def test_writers_that_were_too_late_leave_the_best_fit_to_others():
     assert len(chosen) > 4
 
 
-def test_what_is_kept_goes_first_however_loosely_it_fits():
+def test_kept_hosts_go_first_however_loosely_they_fit():
     asked = ask([candidate(1, 0, 0), candidate(2, 9, 9, kept=True)], 1)
     for best_fit in (True, False):
         assert assign(asked, best_fit=best_fit) == [[2]]
@@ -137,7 +137,7 @@ def test_writers_at_the_same_moment_reach_for_different_hosts():
     assert len(first) > 10
 
 
-def test_what_is_kept_goes_before_a_tighter_fit():
+def test_kept_hosts_go_before_a_tighter_fit():
     candidates = [candidate(1), candidate(2, 500, 500, kept=True)]
     assert choose(candidates, 1) == [2]
 
@@ -165,7 +165,7 @@ def test_the_one_that_can_not_be_fulfilled_is_named():
     assert assign(ask(candidates, 2), ask(candidates, 1)) == 1
 
 
-def test_what_must_be_kept_is_not_given_to_another():
+def test_hosts_that_must_be_kept_are_not_given_to_another():
     mine = [candidate(1, kept=True), candidate(2)]
     found = assign(ask(mine, 1, must_keep=[1]), ask([candidate(1)], 1))
     assert found == 1
@@ -180,7 +180,7 @@ wishes = st.lists(
 
 @profile.guard()
 @given(wishes, st.text())
-def test_what_can_be_fulfilled_is_fulfilled(wishes, seed):
+def test_wishes_that_can_be_fulfilled_are_fulfilled(wishes, seed):
     asks = [
         ask([candidate(number) for number in sorted(numbers)], minimum)
         for numbers, minimum in wishes

@@ -115,7 +115,7 @@ class TestAssign:
         refused = assign(ask(9, slots=2, affinity=False))
         assert refused == 0
 
-    def test_what_one_takes_the_next_does_not_get(self):
+    def test_room_that_is_taken_is_not_for_the_next(self):
         assert assign(ask(4, slots=3), ask(4, slots=2)) == 1
         assert assign(ask(4, slots=3), ask(4, slots=1)) == [{0: 3}, {0: 1}]
 
@@ -154,7 +154,7 @@ class TestAssign:
         ),
         st.booleans(),
     )
-    def test_what_first_fit_accepts_is_accepted_and_fits(
+    def test_shares_that_first_fit_accepts_are_accepted_and_fit(
         self, vcpus, wanted, best_fit
     ):
         asks = [
@@ -215,7 +215,7 @@ class TestMixture:
             found = assign(ask(4, 1, slots=4), self.whole(0, 1), seed=seed)
             assert found == [{0: 4}, {1: 1}]
 
-    def test_what_an_active_share_keeps_is_not_taken_as_a_whole(self):
+    def test_a_host_that_an_active_share_keeps_is_not_taken_as_a_whole(self):
         kept = ask(4, slots=1, must_keep={0: 1})
         assert assign(self.whole(0), kept) == 0
 

@@ -120,7 +120,7 @@ class TestWhatIsFree:
         held = thing(uses=[use(0, 1, vcpus=4, replaced=True)])
         assert not is_free(held, wish(start=2, end=3, ask=share()))
 
-    def test_what_is_no_host_meets_no_requirement(self):
+    def test_a_resource_that_is_no_host_meets_no_requirement(self):
         licence = thing(resource_type='licence')
         assert licence.meets(LICENCE)
         assert not licence.meets(ANY)
@@ -198,7 +198,7 @@ def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
 
 @profile.guard()
 @given(queued_leases, st.sampled_from(COLOURS))
-def test_who_is_behind_its_like_is_offered_nothing_of_that(first, colour):
+def test_a_lease_behind_its_like_is_offered_nothing_of_that(first, colour):
     there = queueing.Line(NOON, NO_TIME)
     there.join(first)
     assert there.is_behind_its_like(first)

@@ -65,7 +65,7 @@ def test_a_zone_that_there_is_not_is_refused(name):
         recurrence.zone(name)
 
 
-def test_what_lasts_too_long_is_refused():
+def test_a_series_that_lasts_too_long_is_refused():
     for last in (utc(9998, 12, 31, 23), utc(9999, 12, 31, 23)):
         with pytest.raises(exception.InvalidInput):
             recurrence.after([last], 3 * DAY)
@@ -81,7 +81,7 @@ def test_what_lasts_too_long_is_refused():
         ['Europe/Rome', 'America/New_York', 'Australia/Lord_Howe', 'UTC']
     ),
 )
-def test_each_is_the_first_instant_with_that_local_time(first, days, name):
+def test_starts_are_the_first_instants_with_that_local_time(first, days, name):
     within = recurrence.zone(name)
 
     def clock(time):

@@ -86,7 +86,7 @@ class TestExamples:
         assert len(room.moves) == 1
         apply(held, [newcomer(1, 4, self.ALL)], room)
 
-    def test_what_stays_is_not_moved(self):
+    def test_promises_that_stay_are_not_moved(self):
         held = {1: [promise('a', 1, 2)], 2: [promise('b', 3, 4)]}
         assert make_room(held, newcomer(1, 4, self.ALL)) is None
 
@@ -115,7 +115,7 @@ class TestExamples:
             ('b', 3),
         }
 
-    def test_what_is_kept_is_cleared(self):
+    def test_kept_resources_are_cleared(self):
         held = {1: [promise('a', 2, 4, self.ALL)]}
         asked = newcomer(0, 3, self.ALL, keeps=(1,))
         room = make_room(held, asked)

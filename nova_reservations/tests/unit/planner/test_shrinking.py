@@ -20,9 +20,7 @@ whether the resource can be used."""
 
 @profile.guard()
 @given(resources, st.integers(1, 12))
-def test_what_is_held_stays_and_as_many_whole_resources_go_as_can(
-    each, wanted
-):
+def test_held_slots_stay_and_as_many_whole_resources_go_as_can(each, wanted):
     slots = {key: count for key, (count, _, _) in enumerate(each)}
     held = {key: min(count, its) for key, (count, its, _) in enumerate(each)}
     usable = {key for key, (_, _, works) in enumerate(each) if works}

@@ -28,7 +28,7 @@ windows = st.lists(
 
 @profile.guard()
 @hypothesis.given(windows, st.integers(1, 50), st.integers(1, 20))
-def test_each_step_counts_the_resources_that_some_window_holds_in_it(
+def test_steps_count_the_resources_that_some_window_holds_in_them(
     windows, length, step
 ):
     end = START + minutes(length)

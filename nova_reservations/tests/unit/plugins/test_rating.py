@@ -61,7 +61,7 @@ def test_a_flat_price_is_due_in_the_window_in_which_a_lease_begins():
     assert costs == [0, Decimal('12.50'), 0, 0]
 
 
-def test_what_was_reserved_costs_by_its_class():
+def test_reserved_time_costs_by_its_class():
     prices = ['physical:host=1.20', 'VCPU=0.02']
     rating = shipped.Reserved(conf(rating_prices=prices))
     held = {'physical:host': 2, 'VCPU': 128, 'MEMORY_MB': 4096}
@@ -69,14 +69,16 @@ def test_what_was_reserved_costs_by_its_class():
 
 
 @pytest.mark.parametrize(('is_due', 'cost'), [(False, 6), (True, 8)])
-def test_what_could_not_be_used_is_free_unless_an_option_says_so(is_due, cost):
+def test_time_that_could_not_be_used_is_free_unless_an_option_says_so(
+    is_due, cost
+):
     rating = shipped.Reserved(
         conf(rating_prices=['slots=2'], rating_degraded=is_due)
     )
     assert cost == rating.rate(usage({'slots': 4}, degraded={'slots': 1}))
 
 
-def test_what_was_used_costs_and_nothing_else():
+def test_used_time_costs_and_nothing_else():
     rating = shipped.Used(conf(rating_prices=['VCPU=0.5', 'servers=1']))
     used = {'VCPU': 3, 'servers': 2}
     assert rating.rate(usage({'VCPU': 64}, used=used)) == Decimal('3.5')
@@ -114,7 +116,7 @@ def test_a_price_that_is_none_is_refused(name, value):
         conf(**{name: value.split(', ')})
 
 
-def test_what_is_not_installed_stops_the_process():
+def test_a_rating_that_is_not_installed_stops_the_process():
     with pytest.raises(exception.UnknownRating) as refused:
         plugin_loader.make(
             'nova_reservations.rating',

@@ -29,7 +29,7 @@ def asks_its_own_clock(call):
     )
 
 
-def test_one_function_asks_the_clock_of_its_machine():
+def test_a_single_function_asks_the_clock_of_its_machine():
     asked = [
         str(path.relative_to(PACKAGE))
         for path in sorted(PACKAGE.rglob('*.py'))

@@ -55,12 +55,12 @@ def test_whose_slots_a_flavor_is_for_is_no_amount():
         '9' * 13,
     ],
 )
-def test_what_is_no_amount_is_refused(text):
+def test_text_that_is_no_amount_is_refused(text):
     with pytest.raises(exception.InvalidInput, match='reservations:cu'):
         extra_specs.amount({'reservations:cu': text}, 'cu')
 
 
-def test_what_can_be_no_resource_is_refused():
+def test_names_that_can_be_no_resource_are_refused():
     with pytest.raises(exception.InvalidInput):
         extra_specs.amounts({'reservations:': '1'})
 

@@ -33,7 +33,7 @@ def report(**figures):
 
 
 @given(st.dictionaries(NAMES, REPORTS, max_size=3))
-def test_what_plugins_say_is_read_as_it_was_said(reports):
+def test_stats_are_read_as_plugins_said_them(reports):
     plugins = stats.Plugins(
         {name: each.version for name, each in reports.items()},
         {'rdt': 'there is no resctrl'},
@@ -77,7 +77,7 @@ def test_there_is_nothing_to_read_where_nothing_was_said():
         4,
     ],
 )
-def test_what_is_foreign_or_cut_off_is_a_typed_error(text):
+def test_foreign_or_cut_off_text_is_a_typed_error(text):
     for name, read in (
         ('cu', lambda found: stats.decode(found, 'cu')),
         (stats.PLUGINS, stats.plugins),
@@ -128,7 +128,7 @@ def test_too_much_is_refused_and_the_one_that_says_most_is_named():
     assert refusal.value.values['plugin'] == 'talker'
 
 
-def test_what_is_encoded_is_never_over_the_limit():
+def test_encoded_stats_are_never_over_the_limit():
     reports = {}
     for number in range(200):
         reports[f'plugin-{number}'] = report(total=number, used=number)

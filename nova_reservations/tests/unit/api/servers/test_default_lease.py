@@ -21,7 +21,7 @@ def switched_on(opts):
     return opts
 
 
-def test_what_can_be_had_is_fine(switched_on):
+def test_a_default_that_can_be_had_is_fine(switched_on):
     default_lease.check(switched_on)
 
 
@@ -33,7 +33,9 @@ def test_what_can_be_had_is_fine(switched_on):
         ('reservation_start_date', 'tomorrow'),
     ],
 )
-def test_what_can_not_be_had_is_named_at_the_start(switched_on, name, value):
+def test_a_default_that_can_not_be_had_is_named_at_the_start(
+    switched_on, name, value
+):
     switched_on.set_override(name, value, 'reservations')
     with pytest.raises(exception.ImpossibleDefaults, match=name):
         default_lease.check(switched_on)

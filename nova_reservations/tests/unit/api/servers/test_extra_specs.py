@@ -29,7 +29,7 @@ def test_amounts_are_taken(name, value):
         ('reservations:', '4'),
     ],
 )
-def test_what_the_scheduler_could_not_read_is_refused(name, value):
+def test_specs_that_the_scheduler_could_not_read_are_refused(name, value):
     with pytest.raises(nova_exception.ValidationError):
         validators.validate(name, value)
 

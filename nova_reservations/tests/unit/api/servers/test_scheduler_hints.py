@@ -61,7 +61,7 @@ def test_a_request_without_the_hint_asks_nothing(body):
         f'{{{ID}}}',
     ],
 )
-def test_what_is_not_the_uuid_of_one_reservation_is_refused(value):
+def test_hints_that_are_not_the_uuid_of_one_reservation_are_refused(value):
     with pytest.raises(exception.InvalidInput):
         scheduler_hints.asked({'os:scheduler_hints': {'reservation': value}})
 

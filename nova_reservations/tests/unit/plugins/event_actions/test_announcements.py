@@ -114,7 +114,7 @@ def hook(opts, receiver):
 
 
 class TestWebhook:
-    def test_who_knows_the_secret_can_tell_who_it_is_from(
+    def test_the_secret_tells_who_a_message_is_from(
         self, hook, receiver, occasion
     ):
         send(hook, occasion)
@@ -169,7 +169,7 @@ class TestWebhook:
         assert receiver.got == []
 
     @pytest.mark.parametrize('name', ['webhook_addresses', 'webhook_secret'])
-    def test_it_can_not_be_asked_for_where_it_is_not_set_up(
+    def test_a_webhook_can_not_be_asked_for_where_it_is_not_set_up(
         self, hook, opts, name
     ):
         opts.clear_override(name, 'reservations')
@@ -212,7 +212,7 @@ def post(opts, monkeypatch):
 
 
 class TestMail:
-    def test_it_says_which_lease_ends_when(self, post, occasion):
+    def test_a_mail_says_which_lease_ends_when(self, post, occasion):
         send(post, occasion)
         [(where, message)] = Postman.sent
         assert where == ('mail.example.org', 25)
@@ -262,7 +262,9 @@ class TestWhatIsInstalled:
         with pytest.raises(exception.UnknownEventAction, match='compress'):
             offered.Actions(fake_cloud.FakeCloud(), opts)
 
-    def test_what_the_operator_offers_can_be_asked_for(self, opts, hook):
+    def test_actions_that_the_operator_offers_can_be_asked_for(
+        self, opts, hook
+    ):
         opts.set_override('before_end_actions', ['webhook'], 'reservations')
         actions = offered.Actions(fake_cloud.FakeCloud(), opts)
         assert actions.validate({'before_end': 'webhook'}) == {

@@ -89,7 +89,7 @@ def test_json_is_read():
         ('heat_template_version: rocky\nresources: []', 'no resources'),
     ],
 )
-def test_what_is_no_template_is_refused(text, match):
+def test_text_that_is_no_template_is_refused(text, match):
     assert match in refusal(text)
 
 
@@ -202,12 +202,12 @@ def test_a_section_that_is_not_known_is_refused(section):
     assert f'section {section}' in refusal(text)
 
 
-def test_what_is_there_already_is_not_created():
+def test_resources_that_are_there_already_are_not_created():
     there = {**of(stack_templates.VOLUME, size=1), 'external_id': 'x'}
     assert stack_templates.created(stack_templates.read(template(there))) == {}
 
 
-def test_what_is_adopted_keeps_its_condition_and_no_properties():
+def test_adopted_resources_keep_their_condition_and_no_properties():
     volume = {**of(stack_templates.VOLUME, size=1), 'condition': 'wanted'}
     address = {
         **of(

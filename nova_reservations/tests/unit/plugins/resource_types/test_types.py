@@ -72,7 +72,7 @@ class TestRequests:
             {'min': 1, 'max': 1, 'hypervisor_properties': ['=', '$id', '1']},
         ],
     )
-    def test_what_blazars_clients_send_is_taken(self, plugin, asked):
+    def test_requests_of_blazars_clients_are_taken(self, plugin, asked):
         jsonschema.validate(asked, plugin.schema)
         plugin.validate(asked)
 
@@ -91,7 +91,9 @@ class TestRequests:
             {'min': 1, 'max': 1, 'count': 3},
         ],
     )
-    def test_what_is_not_well_formed_is_not(self, plugin, asked):
+    def test_requests_that_are_not_well_formed_are_refused(
+        self, plugin, asked
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(asked, plugin.schema)
 
@@ -212,7 +214,7 @@ class TestHosts:
     @pytest.mark.parametrize(
         'status', [states.Reservation.PENDING, states.Reservation.ERROR]
     )
-    def test_what_nobody_could_use_is_given_back_at_once(
+    def test_hosts_that_nobody_could_use_are_given_back_at_once(
         self, plugin, cloud, booking, status
     ):
         """The servers on its hosts belong to the lease before."""
