@@ -32,18 +32,15 @@ _NOT_YET = {
     'unit/scheduler',
 }
 """Folders whose tests are not renamed yet. None may be added."""
-_GOING = {'unit/test_old_import_paths.py'}
-"""Goes with what it tests."""
 
 
 def _found() -> dict[str, list[str]]:
     """Return folder -> names of its tests that begin with a pronoun."""
     found: dict[str, list[str]] = {}
     for file in sorted(_TESTS.rglob('test_*.py')):
-        path = file.relative_to(_TESTS)
-        if path.as_posix() not in _GOING:
-            names = _PRONOUN.findall(file.read_text())
-            found.setdefault(path.parent.as_posix(), []).extend(names)
+        folder = file.parent.relative_to(_TESTS).as_posix()
+        names = _PRONOUN.findall(file.read_text())
+        found.setdefault(folder, []).extend(names)
     return {folder: names for folder, names in found.items() if names}
 
 
