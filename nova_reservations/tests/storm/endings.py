@@ -81,6 +81,8 @@ def finish(world: worlds.World, known: invariants.Invariants) -> None:
         wanted = known.record.totals()
         assert totals == wanted, (totals, wanted)
     _check_usage_is_shown(world, totals)
+    for number in operators.HOST_NUMBERS:
+        operators.remove_a_host(world, number)
 
 
 def _is_over(lease: objects.Lease) -> bool:

@@ -95,9 +95,13 @@ class Invariants:
                 one
                 for one in there
                 if one.replaced
+                or (one.status in states.ENDING and one.start <= region.now)
                 or one.resource in lets_in.get(one.reservation, ())
             ]
-            _fit(used, capacity[there[0].resource])
+            # An end may take until the next lease has its time: only that one
+            # has to wait.
+            if any(one.reservation in lets_in for one in used):
+                _fit(used, capacity[there[0].resource])
 
     def nothing_is_shown_twice(self, held: list[raw.Held]) -> None:
         """A whole host is of one lease at a time, as administrators see it."""

@@ -279,7 +279,7 @@ def delete_a_lease(world, number):
         world.ask(_owner(found), 'DELETE', f'/leases/{found.id}')
 
 
-@verb(1, number=LEASES, done=('add', 'remove'))
+@verb(1, always=True, number=LEASES, done=('add', 'remove'))
 def share_a_lease(world, number, done):
     found = world.lease(number)
     if found is None or found.project_id not in WHO:
@@ -291,7 +291,10 @@ def share_a_lease(world, number, done):
     world.ask(_owner(found), 'GET', f'/leases/{found.id}/project-access')
 
 
-@verb(1, always=True, done=('GET', 'DELETE'))
-def see_or_delete_a_series(world, done):
+@verb(1, always=True, deleted=(False, True, True))
+def see_or_delete_a_series(world, deleted):
     if world.series:
-        world.ask(ADMIN, done, f'/lease-series/{world.series[-1]}')
+        path = f'/lease-series/{world.series[-1]}'
+        world.ask(ADMIN, 'GET', path)
+        if deleted:
+            world.ask(ADMIN, 'DELETE', path)
