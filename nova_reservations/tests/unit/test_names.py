@@ -22,14 +22,12 @@ _NOT_YET = {
     'functional/engine/guaranteed',
     'functional/nova',
     'functional/races',
-    'functional/sandbox',
     'regressions',
     'unit/cloud',
     'unit/cmd',
     'unit/compute',
     'unit/compute/metrics',
     'unit/db',
-    'unit/scheduler',
 }
 """Folders whose tests are not renamed yet. None may be added."""
 

@@ -90,7 +90,7 @@ def test_the_programs_of_a_cell_have_its_database_and_bus_and_no_other(
     assert compute['DEFAULT']['transport_url'] == 'rabbit://cell2/'
 
 
-def test_what_is_above_the_cells_has_the_api_database_and_cell0(
+def test_services_above_the_cells_have_the_api_database_and_cell0(
     layout_of_cells,
 ):
     for daemon in lo.CONTROLLERS:
@@ -100,7 +100,7 @@ def test_what_is_above_the_cells_has_the_api_database_and_cell0(
         assert above['DEFAULT']['transport_url'] == 'rabbit://all/'
 
 
-def test_each_host_is_in_one_cell(layout_of_cells):
+def test_hosts_are_in_one_cell_each(layout_of_cells):
     assert len({*layout_of_cells.hosts}) == len(layout_of_cells.hosts)
     assert layout_of_cells.cell_of('compute-1').name == 'cell1'
     assert layout_of_cells.cell_of('compute-5').name == 'cell2'
@@ -117,7 +117,7 @@ def test_a_cell_that_hangs_is_given_up_by_those_above_it(layout_of_cells):
     assert 'read_timeout' not in layout_of_cells.database(cell.database)
 
 
-def test_one_cell_alone_is_waited_for(layout):
+def test_a_single_cell_is_waited_for(layout):
     (cell,) = layout.cells
     above = config.seen_from_above(layout, cell)
     assert above == layout.database(cell.database)

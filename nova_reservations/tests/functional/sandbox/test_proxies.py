@@ -130,7 +130,7 @@ def test_a_wire_says_something_else(wire):
     assert_echo(put(requests, wire.port))
 
 
-def test_what_it_says_instead_is_as_long(wire):
+def test_words_that_a_wire_says_instead_are_as_long(wire):
     with pytest.raises(ValueError), wire.saying(b'no', b'yes'):
         pytest.fail('it is not')
 

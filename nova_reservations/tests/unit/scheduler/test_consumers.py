@@ -64,7 +64,7 @@ def cu(conf=None):
 
 
 @given(total=NUMBERS, used=NUMBERS)
-def test_what_a_host_reports_is_typed_again(total, used):
+def test_reports_of_a_host_are_typed_again(total, used):
     host = hosts.host()
     found = hosts.reports(cu={'total': total, 'used': used})
     handler.Consumers([cu()]).read(host, found)
@@ -82,7 +82,7 @@ def test_tenths_add_up():
     assert base.held(host, 'cu').free == 0
 
 
-def test_each_server_is_taken_off():
+def test_servers_are_all_taken_off():
     host = hosts.host()
     consumers = handler.Consumers(
         [
@@ -174,7 +174,7 @@ def test_a_plugin_that_is_off_says_why(logged):
     assert line.endswith('its plugin is off: it failed 3 times')
 
 
-def test_who_reads_no_stats_misses_none(logged):
+def test_a_consumer_that_reads_no_stats_misses_none(logged):
     class Blind(base.Consumer):
         reads_stats = False
 
@@ -189,7 +189,9 @@ def test_who_reads_no_stats_misses_none(logged):
 
 
 @pytest.mark.parametrize('method', ['read', 'consume', 'survey'])
-def test_one_that_raises_harms_no_other_and_is_off_at_last(method, logged):
+def test_a_consumer_that_raises_harms_no_other_and_is_off_at_last(
+    method, logged
+):
     faulty = Faulty()
     consumers = handler.Consumers([faulty, cu()])
     faulty.faults = {method}
@@ -249,7 +251,7 @@ def test_by_default_there_is_nothing(conf, logged):
 
 
 @pytest.mark.parametrize('failure', [ValueError, SystemExit])
-def test_one_that_can_not_be_used_is_left_out(
+def test_a_consumer_that_can_not_be_used_is_left_out(
     conf, logged, monkeypatch, failure
 ):
     def fails(*_):

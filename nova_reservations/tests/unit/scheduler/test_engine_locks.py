@@ -23,13 +23,13 @@ def locks(tmp_path):
     return process
 
 
-def test_so_many_have_one_and_others_none(locks):
+def test_locks_are_had_by_so_many_and_no_others(locks):
     processes = [locks() for _ in range(4)]
     assert [one.acquire() for one in processes] == [True, True, False, False]
     assert [one.acquire() for one in processes] == [True, True, False, False]
 
 
-def test_what_one_releases_another_gets(locks):
+def test_a_released_lock_is_had_by_another(locks):
     first, second, third = locks(), locks(), locks()
     assert first.acquire()
     assert second.acquire()
@@ -39,7 +39,7 @@ def test_what_one_releases_another_gets(locks):
     assert not locks().acquire()
 
 
-def test_who_has_released_it_gets_none_again(locks):
+def test_a_worker_that_has_released_its_lock_gets_none_again(locks):
     """A look may be about to begin when the process is stopped."""
     one = locks()
     one.release()
@@ -88,7 +88,7 @@ def test_leases_start_where_no_file_can_be_made(tmp_path, caplog):
     assert caplog.text.count('can not agree') == 2
 
 
-def test_who_has_begun_without_a_lock_goes_on(locks, tmp_path):
+def test_a_worker_that_has_begun_without_a_lock_goes_on(locks, tmp_path):
     directory = tmp_path / 'locks'
     directory.touch()
     one = locks(count=1)

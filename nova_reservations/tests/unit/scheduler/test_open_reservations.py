@@ -73,7 +73,7 @@ class Scheduler:
         ]
 
 
-def test_who_has_none_is_scheduled_once():
+def test_a_project_without_open_reservations_is_scheduled_once():
     scheduler = Scheduler([], [])
     assert scheduler.select() == 'request'
     assert scheduler.runs == [None]
@@ -100,7 +100,7 @@ def test_no_more_than_some_are_tried():
     assert scheduler.runs == [*names[:most], None]
 
 
-def test_who_can_not_be_forgotten_is_not_sent_elsewhere():
+def test_a_server_that_can_not_be_forgotten_is_not_sent_elsewhere():
     scheduler = Scheduler(['first', 'second'], ['first'])
 
     class Gone:
@@ -128,7 +128,7 @@ def test_a_conductor_that_wants_no_objects_gets_what_nova_gives_it():
     assert scheduler.select(return_objects=False) == [{'host': 'name'}]
 
 
-def test_what_claims_say_already_is_kept():
+def test_claims_keep_what_they_say_already():
     asked = {**json.loads(CLAIM), 'mappings': {'': ['host']}}
     told = json.loads(claims.named(json.dumps(asked), RESERVATION))
     assert told.pop('mappings').items() > asked.pop('mappings').items()
@@ -145,7 +145,7 @@ AMOUNTS = st.dictionaries(
     slots=st.lists(st.none() | AMOUNTS, max_size=6),
     data=st.data(),
 )
-def test_each_server_leaves_the_larger_slots_to_those_that_need_them(
+def test_servers_leave_the_larger_slots_to_those_that_need_them(
     asked, slots, data
 ):
     fitting = opened(

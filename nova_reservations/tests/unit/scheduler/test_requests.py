@@ -31,7 +31,7 @@ def test_the_scheduler_does_not_see_it(specs):
 
 
 @pytest.mark.parametrize('value', [THEIRS, 'gold', ''])
-def test_it_sees_a_key_that_is_not_ours(value):
+def test_a_key_that_is_not_ours_is_seen(value):
     specs = {slot_flavors.BLAZAR_SPEC: value}
     spec = nova_objects.RequestSpec(
         flavor=nova_objects.Flavor(extra_specs=dict(specs))

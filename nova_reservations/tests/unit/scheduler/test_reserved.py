@@ -100,7 +100,7 @@ def test_of_hosts_reserved_whole_the_one_in_use_comes_first():
     assert best([empty, in_use], hinted()) is in_use
 
 
-def test_who_names_no_reservation_keeps_away_from_them():
+def test_requests_without_a_reservation_keep_away_from_reserved_hosts():
     free, taken = hosts.host(), holding()
     assert best([taken, free], hosts.request()) is free
     assert best([taken, free], hinted(THEIRS)) is free

@@ -79,7 +79,7 @@ def test_a_refusal_says_what_is_missing():
     assert said == 'cu: 4 asked, 1.5 of 100 free'
 
 
-def test_what_is_named_must_be_known():
+def test_resources_that_are_named_must_be_known():
     asked = hosts.request(gpu='1')
     assert refusal(host_with(cu=9), asked, 'cu').resource == 'gpu'
     assert refusal(host_with(gpu=9), asked, 'cu').resource == 'gpu'
@@ -158,7 +158,7 @@ def test_a_multiplier_below_zero_fills(monkeypatch, resource_weigher):
     ]
 
 
-def test_each_of_several_resources_counts_alike(monkeypatch, resource_weigher):
+def test_several_resources_count_alike(monkeypatch, resource_weigher):
     states = [
         named('few of many', cu=90, gpu=0),
         named('some of each', cu=89, gpu=8),
@@ -170,7 +170,7 @@ def test_each_of_several_resources_counts_alike(monkeypatch, resource_weigher):
 
 
 @pytest.mark.parametrize('asked', [{}, {'cu': 'nonsense'}])
-def test_who_asks_nothing_changes_no_order(
+def test_a_request_for_nothing_changes_no_order(
     monkeypatch, resource_weigher, asked
 ):
     states = [named('h1', cu=1), named('h2', cu=9)]
