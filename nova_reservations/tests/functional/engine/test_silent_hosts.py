@@ -205,7 +205,7 @@ class TestOthersOfItsLease:
         region.cloud.boot('one', lease.project_id)
         waiting = region.retry(start=0, end=100, minimum=2)
         region.cloud.fail('one')
-        region.forward(until=61)
+        region.forward(until=60.2)
         assert region.status(waiting) == 'ACTIVE'
         assert region.hosts_of(waiting) == {'two', 'three'}
 
