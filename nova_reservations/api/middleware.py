@@ -27,8 +27,8 @@ from nova_reservations.api.servers import actions
 from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease
 from nova_reservations.api.servers import gate
-from nova_reservations.cloud import group_counts
 from nova_reservations.cloud import time_limits
+from nova_reservations.cloud.slots import group_counts
 
 # Like in Nova's own router, the path may begin with a project id.
 _LEASES = re.compile(

@@ -6,23 +6,23 @@ from typing import Any
 
 import webob.exc
 
-from nova_reservations.api import demand
-from nova_reservations.api import floatingips
-from nova_reservations.api import host_actions
-from nova_reservations.api import hosts
-from nova_reservations.api import leases
-from nova_reservations.api import limits
-from nova_reservations.api import networks
-from nova_reservations.api import offers
 from nova_reservations.api import openapi
-from nova_reservations.api import project_access
 from nova_reservations.api import request as api_request
-from nova_reservations.api import resources
-from nova_reservations.api import series
-from nova_reservations.api import usage
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.action import Routes
+from nova_reservations.api.leases import leases
+from nova_reservations.api.leases import offers
+from nova_reservations.api.leases import project_access
+from nova_reservations.api.leases import series
+from nova_reservations.api.pool import floatingips
+from nova_reservations.api.pool import host_actions
+from nova_reservations.api.pool import hosts
+from nova_reservations.api.pool import networks
+from nova_reservations.api.pool import resources
+from nova_reservations.api.reports import demand
+from nova_reservations.api.reports import limits
+from nova_reservations.api.reports import usage
 from nova_reservations.api.schemas import openapi as openapi_schemas
 
 MOUNT = '/os-reservations'

@@ -10,7 +10,7 @@ from typing import Any
 from oslo_upgradecheck import upgradecheck
 
 from nova_reservations.cmd import service_check
-from nova_reservations.engine import findings
+from nova_reservations.engine.audit import findings
 
 Code = upgradecheck.Code
 Result = upgradecheck.Result

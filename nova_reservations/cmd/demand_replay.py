@@ -15,7 +15,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
-from nova_reservations.engine import replay
+from nova_reservations.engine.outlook import replay
 from nova_reservations.objects import refusal
 
 MOST_HOSTS = 10_000

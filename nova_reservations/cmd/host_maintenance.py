@@ -12,7 +12,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
-from nova_reservations.engine import maintenance
+from nova_reservations.engine.leases import maintenance
 
 OPERATORS = 'operators'
 """The owner of the maintenance leases that this command creates; it is no

@@ -31,8 +31,8 @@ from nova_reservations.cmd import process
 from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
-from nova_reservations.engine import findings
-from nova_reservations.engine import mass_failure
+from nova_reservations.engine.audit import findings
+from nova_reservations.engine.healing import mass_failure
 
 PAUSE = 5
 """Seconds between two runs of an audit, or two checks of a waiting host."""

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from nova_reservations import bootstrap
-from nova_reservations.engine import purge
+from nova_reservations.engine.record import purge
 
 
 def add_parser(

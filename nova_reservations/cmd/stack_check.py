@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.engine import stack_audit
+from nova_reservations.engine.audit import stack_audit
 from nova_reservations.plugins.resource_types import stack_parts
 from nova_reservations.plugins.resource_types import stack_tokens
 

@@ -21,7 +21,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
-from nova_reservations.cloud import node_stats
+from nova_reservations.cloud.hosts import node_stats
 from nova_reservations.cmd import check_results
 from nova_reservations.cmd import limit_check
 from nova_reservations.cmd import neutron_check
@@ -33,8 +33,8 @@ from nova_reservations.cmd import service_check
 from nova_reservations.cmd import stack_check
 from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
-from nova_reservations.engine import audit
 from nova_reservations.engine import resource_types
+from nova_reservations.engine.audit import audit
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
 from nova_reservations.scheduler.consumers import handler

@@ -20,7 +20,7 @@ from nova.scheduler import utils
 import wrapt
 
 from nova_reservations import hooks
-from nova_reservations.cloud import claims
+from nova_reservations.cloud.placement import claims
 
 
 def install(scheduler_utils: Any = utils) -> None:

@@ -16,7 +16,7 @@ import datetime
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import closings
+from nova_reservations.db.resources import closings
 from nova_reservations.engine import settings
 
 MOVING = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import datetime
 
 from nova_reservations import exception
-from nova_reservations.db import looks
+from nova_reservations.db.leases import looks
 
 LIMIT = datetime.timedelta(minutes=2)
 """The largest difference between the database's clock and that of the process.

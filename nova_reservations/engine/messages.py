@@ -14,8 +14,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db import leases
-from nova_reservations.db import messages
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import messages
 from nova_reservations.engine import notifications
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states

@@ -16,7 +16,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db import held_resources
+from nova_reservations.db.holdings import held_resources
 from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)

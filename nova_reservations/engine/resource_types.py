@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import properties
+from nova_reservations.db.resources import properties
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons why a resource can't be promised, or used, at this moment.
 
-The table here is the only one: ``db/holds.py`` makes the conditions of
-queries from it, ``of`` explains the state of one resource. A new reason is
+The table here is the only one: ``db/resources/holds.py`` makes the conditions
+of queries from it, ``of`` explains the state of one resource. A new reason is
 a row of the table, with a column that says whether it applies.
 """
 

@@ -3,8 +3,8 @@
 them.
 
 The tables here are the only ones: the diagram in the documentation and the
-CHECK constraints of the database are made from them, and ``db/leases.py``
-writes no status that they do not allow.
+CHECK constraints of the database are made from them, and
+``db/leases/leases.py`` writes no status that they do not allow.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ import wrapt
 
 from nova_reservations import exception
 from nova_reservations import hooks
-from nova_reservations.cloud import claims
+from nova_reservations.cloud.placement import claims
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler import requests
 

@@ -10,8 +10,8 @@ from nova import objects as nova_objects
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import access as accesses
-from nova_reservations.engine import server_leases
+from nova_reservations.engine.leases import access as accesses
+from nova_reservations.engine.leases import server_leases
 from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.scheduler import open_reservations

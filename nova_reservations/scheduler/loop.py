@@ -24,7 +24,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
 from nova_reservations.cloud import notifier
-from nova_reservations.db import looks as looks_db
+from nova_reservations.db.leases import looks as looks_db
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import engine_locks

@@ -35,10 +35,10 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
-from nova_reservations.cloud import claims
-from nova_reservations.cloud import placement
-from nova_reservations.cloud import request_groups
-from nova_reservations.engine import access
+from nova_reservations.cloud.placement import claims
+from nova_reservations.cloud.placement import placement
+from nova_reservations.cloud.placement import request_groups
+from nova_reservations.engine.leases import access
 from nova_reservations.objects import amounts as quantities
 
 LOG = log.getLogger(__name__)

@@ -9,7 +9,7 @@ from nova.scheduler import utils
 from oslo_log import log
 
 from nova_reservations.cloud import cells
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.scheduler import requests
 
 LOG = log.getLogger(__name__)

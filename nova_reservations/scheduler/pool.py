@@ -5,8 +5,8 @@ small query."""
 import dataclasses
 
 from nova_reservations.db import api
-from nova_reservations.db import hosts
-from nova_reservations.db import slot_servers
+from nova_reservations.db.holdings import slot_servers
+from nova_reservations.db.resources import hosts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

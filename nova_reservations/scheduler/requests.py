@@ -14,7 +14,7 @@ from nova.scheduler import utils
 
 from nova_reservations import objects
 from nova_reservations.cloud import errors
-from nova_reservations.cloud import slot_flavors
+from nova_reservations.cloud.slots import slot_flavors
 from nova_reservations.objects import ids
 from nova_reservations.scheduler.consumers import base as consumers
 

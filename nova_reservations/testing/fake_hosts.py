@@ -8,7 +8,7 @@ import datetime
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.cloud import host_specs
+from nova_reservations.cloud.hosts import host_specs
 from nova_reservations.testing import fake_state
 
 

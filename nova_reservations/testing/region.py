@@ -22,14 +22,14 @@ from sqlalchemy import orm
 from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import drainable_hosts as drainable_rows
-from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db.leases import looks
+from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import clocks
 from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import identity
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker as workers
 from nova_reservations.objects import states

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.cloud import host_specs as host_filters
-from nova_reservations.db import hosts
+from nova_reservations.cloud.hosts import host_specs as host_filters
 from nova_reservations.db import models
+from nova_reservations.db.resources import hosts
 from nova_reservations.objects import demand
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import interval

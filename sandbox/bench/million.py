@@ -17,9 +17,9 @@ from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import due_leases
-from nova_reservations.db import looks
 from nova_reservations.db import migration
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import looks
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from sandbox.bench import history

@@ -21,11 +21,11 @@ import sqlalchemy as sa
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import counters
-from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.resources import hosts
+from nova_reservations.engine.booking import lease_requests
 from sandbox.bench import alone
 from sandbox.bench import history
 from sandbox.bench import measure

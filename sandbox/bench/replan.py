@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.resources import hosts
+from nova_reservations.engine.booking import lease_requests
 from sandbox.bench import alone
 from sandbox.bench import subject as su
 from sandbox.bench.report import Figure

@@ -10,11 +10,11 @@ import uuid
 
 from nova_reservations import bootstrap
 from nova_reservations import objects
-from nova_reservations.db import capacity
-from nova_reservations.db import hosts
-from nova_reservations.db import leases as rows
-from nova_reservations.db import retry_queue
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import leases as rows
+from nova_reservations.db.leases import retry_queue
+from nova_reservations.db.resources import hosts
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from sandbox.bench import alone
 from sandbox.bench import subject as su

@@ -3,8 +3,8 @@ from typing import Any
 
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
-from nova_reservations.engine import parts
-from nova_reservations.engine import series
+from nova_reservations.engine.booking import parts
+from nova_reservations.engine.leases import series
 from nova_reservations.objects import states
 
 INDEX = validation.Schema(

@@ -2,7 +2,7 @@
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
-from nova_reservations.engine import parts
+from nova_reservations.engine.booking import parts
 
 MOST = 20
 

@@ -2,7 +2,7 @@
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
-from nova_reservations.engine import series
+from nova_reservations.engine.leases import series
 
 SHOW_RESPONSE = validation.Schema(
     parameters.exactly(

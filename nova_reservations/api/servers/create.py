@@ -25,12 +25,12 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
-from nova_reservations.api import creation
 from nova_reservations.api import validation
+from nova_reservations.api.leases import creation
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 
 CONF = nova.conf.CONF
 LOG = log.getLogger(__name__)

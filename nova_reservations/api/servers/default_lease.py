@@ -18,7 +18,7 @@ from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import access
+from nova_reservations.engine.leases import access
 
 _UNNAMED = 'server'
 _NAME = validation.Schema(parameters.LEASE_NAME)

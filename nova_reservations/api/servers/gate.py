@@ -15,8 +15,8 @@ import webob
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import creation
 from nova_reservations.api import faults
+from nova_reservations.api.leases import creation
 from nova_reservations.api.servers import actions
 from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease

@@ -16,7 +16,7 @@ from nova_reservations.api import dates
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 
 MAX_LENGTH = 16384
 

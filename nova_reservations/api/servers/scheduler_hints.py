@@ -10,7 +10,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import access
+from nova_reservations.engine.leases import access
 
 # Nova uses the first of these keys that a body has.
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')

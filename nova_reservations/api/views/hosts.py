@@ -8,8 +8,8 @@ from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.api import dates
-from nova_reservations.engine import calendar
-from nova_reservations.engine import maintenance
+from nova_reservations.engine.leases import maintenance
+from nova_reservations.engine.outlook import calendar
 from nova_reservations.objects import holds
 from nova_reservations.planner import bars
 

@@ -7,7 +7,7 @@ from typing import Any
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api.views import hosts
-from nova_reservations.engine import resources
+from nova_reservations.engine.pool import resources
 from nova_reservations.objects import holds
 from nova_reservations.planner import bars
 

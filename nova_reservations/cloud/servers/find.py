@@ -23,7 +23,7 @@ from nova_reservations import ports
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.cloud.servers import request_specs
 
 # A server in one of these task states that also has an allocation of another

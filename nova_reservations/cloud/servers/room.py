@@ -22,7 +22,7 @@ from nova_reservations import ports
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.objects import amounts
 
 LOG = log.getLogger(__name__)

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import datetime
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import project_access
-from nova_reservations.db import server_usage
-from nova_reservations.db import slot_servers
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import slot_servers
+from nova_reservations.db.leases import project_access
+from nova_reservations.db.record import server_usage
 from nova_reservations.engine import claims
 from nova_reservations.engine import identity
 from nova_reservations.engine import settings

@@ -17,8 +17,8 @@ import itertools
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import leases
-from nova_reservations.db import leaving
+from nova_reservations.db.holdings import leaving
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
 from nova_reservations.plugins.resource_types import base

@@ -16,13 +16,13 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import capacity
-from nova_reservations.db import drainable_hosts
-from nova_reservations.db import due_leases
-from nova_reservations.db import leases
-from nova_reservations.db import leaving
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import leaving
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import leases
+from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import claims
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps

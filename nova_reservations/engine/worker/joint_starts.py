@@ -6,9 +6,9 @@ import datetime
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import leases
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.leases import leases
 from nova_reservations.engine import claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings

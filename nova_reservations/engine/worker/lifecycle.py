@@ -18,19 +18,19 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import conditions
-from nova_reservations.db import healing as rows
 from nova_reservations.db import tasks
-from nova_reservations.engine import best_effort
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import healing as rows
+from nova_reservations.db.resources import conditions
 from nova_reservations.engine import claims
-from nova_reservations.engine import healing
-from nova_reservations.engine import monitoring
 from nova_reservations.engine import notifications
-from nova_reservations.engine import retry
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.engine.emptying import best_effort
+from nova_reservations.engine.healing import healing
+from nova_reservations.engine.healing import monitoring
+from nova_reservations.engine.waiting import retry
 from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import ends
 from nova_reservations.engine.worker import given_back

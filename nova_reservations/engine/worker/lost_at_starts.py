@@ -14,10 +14,10 @@ import datetime
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.engine import healing
-from nova_reservations.engine import monitoring
+from nova_reservations.db.holdings import allocations
+from nova_reservations.engine.healing import healing
+from nova_reservations.engine.healing import monitoring
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 

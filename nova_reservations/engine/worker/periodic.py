@@ -8,28 +8,28 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import exception
-from nova_reservations.db import capacity
-from nova_reservations.db import closings
-from nova_reservations.db import drainable_hosts as drainable_rows
-from nova_reservations.db import healing as rows
-from nova_reservations.db import hosts as host_rows
-from nova_reservations.db import server_failures as server_rows
 from nova_reservations.db import tasks
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import demand
-from nova_reservations.engine import drainable_hosts
-from nova_reservations.engine import healing
-from nova_reservations.engine import hosts
-from nova_reservations.engine import idempotency
-from nova_reservations.engine import late_servers
-from nova_reservations.engine import lease_exists
-from nova_reservations.engine import leftovers
-from nova_reservations.engine import monitoring
-from nova_reservations.engine import purge as purges
-from nova_reservations.engine import retry_walk
-from nova_reservations.engine import server_failures
+from nova_reservations.db.holdings import healing as rows
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import server_failures as server_rows
+from nova_reservations.db.resources import closings
+from nova_reservations.db.resources import drainable_hosts as drainable_rows
+from nova_reservations.db.resources import hosts as host_rows
 from nova_reservations.engine import settings
-from nova_reservations.engine import unused_leases
+from nova_reservations.engine.emptying import drainable_hosts
+from nova_reservations.engine.healing import healing
+from nova_reservations.engine.healing import monitoring
+from nova_reservations.engine.healing import server_failures
+from nova_reservations.engine.leases import idempotency
+from nova_reservations.engine.outlook import demand
+from nova_reservations.engine.pool import hosts
+from nova_reservations.engine.record import late_servers
+from nova_reservations.engine.record import lease_exists
+from nova_reservations.engine.record import purge as purges
+from nova_reservations.engine.waiting import retry_walk
+from nova_reservations.engine.worker import deleted_servers
+from nova_reservations.engine.worker import leftovers
+from nova_reservations.engine.worker import unused_leases
 
 LOG = log.getLogger(__name__)
 

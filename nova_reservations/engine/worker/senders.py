@@ -15,7 +15,7 @@ import threading
 
 from oslo_log import log
 
-from nova_reservations.db import messages as rows
+from nova_reservations.db.leases import messages as rows
 from nova_reservations.engine import claims
 from nova_reservations.engine import messages
 

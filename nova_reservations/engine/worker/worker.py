@@ -21,11 +21,11 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations.db import api
-from nova_reservations.db import audit
 from nova_reservations.db import counters
-from nova_reservations.db import due_leases
-from nova_reservations.db import leases
-from nova_reservations.db import looks
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import looks
+from nova_reservations.db.upkeep import audit
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks

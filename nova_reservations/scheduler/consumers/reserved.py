@@ -20,7 +20,7 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.cloud import aggregates
+from nova_reservations.cloud.hosts import aggregates
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler import requests
 from nova_reservations.scheduler.consumers import base

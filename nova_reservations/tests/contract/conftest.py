@@ -6,7 +6,7 @@ import nova.conf
 import pytest
 
 from nova_reservations import ports
-from nova_reservations.cloud import neutron as neutron_client
+from nova_reservations.cloud.neutron import neutron as neutron_client
 from nova_reservations.tests import conftest
 from nova_reservations.tests.contract import nova_world
 from nova_reservations.tests.contract import services

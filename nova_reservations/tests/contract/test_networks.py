@@ -9,7 +9,7 @@ import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud import networks
+from nova_reservations.cloud.neutron import networks
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests.contract import worlds

@@ -10,7 +10,7 @@ import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud import segments
+from nova_reservations.cloud.neutron import segments
 from nova_reservations.objects import segment
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.contract import test_networks

@@ -22,7 +22,7 @@ import requests
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud import stacks
+from nova_reservations.cloud.heat import stacks
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds

@@ -12,8 +12,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud import cinder as cinder_requests
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud.cinder import cinder as cinder_requests
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
 from nova_reservations.tests.contract.volume_worlds import CinderWorld

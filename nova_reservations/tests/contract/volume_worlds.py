@@ -13,7 +13,7 @@ import requests
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.cloud import volumes
+from nova_reservations.cloud.cinder import volumes
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import fake_volumes
 from nova_reservations.tests.contract import worlds

@@ -16,7 +16,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import conductor
 from nova_reservations.tests.functional.nova import shared

@@ -14,7 +14,7 @@ from nova_reservations import ports
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.views import leases as views
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server as server_plugin

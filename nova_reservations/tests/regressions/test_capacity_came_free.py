@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import capacity
-from nova_reservations.db import healing
-from nova_reservations.db import leases
-from nova_reservations.db import looks
 from nova_reservations.db import models
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import looks
 from nova_reservations.engine import claims
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.monitors import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server

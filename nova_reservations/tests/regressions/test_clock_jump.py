@@ -11,8 +11,8 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.cmd import status
-from nova_reservations.db import leases
-from nova_reservations.db import looks as looks_db
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import looks as looks_db
 from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker

@@ -8,8 +8,8 @@ Issue 13, item 10.
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import allocations
-from nova_reservations.db import candidates
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import candidates
 from nova_reservations.objects import search
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import lease_lists
+from nova_reservations.engine.leases import lease_lists
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api.conftest import _nova_conf

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.engine import mass_failure
+from nova_reservations.engine.healing import mass_failure
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.regressions.failing_hosts import CHANGED
 from nova_reservations.tests.regressions.failing_hosts import flags

@@ -9,7 +9,7 @@ Issue 13, item 5.
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import leases
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import reasons
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host

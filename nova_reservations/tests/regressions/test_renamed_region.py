@@ -7,7 +7,7 @@ item 5.
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import healing
+from nova_reservations.db.holdings import healing
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance

@@ -8,8 +8,8 @@ of them when no threads were left. Issue 13, item 13.
 
 import threading
 
-from nova_reservations.db import hosts
-from nova_reservations.db import looks
+from nova_reservations.db.leases import looks
+from nova_reservations.db.resources import hosts
 from nova_reservations.tests.functional.nova import base
 
 SECONDS = 30

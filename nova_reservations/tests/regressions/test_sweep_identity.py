@@ -13,11 +13,11 @@ from unittest import mock
 from nova.objects import aggregate
 import pytest
 
-from nova_reservations.db import deleted_leases
-from nova_reservations.engine import audit
+from nova_reservations.db.leases import deleted_leases
 from nova_reservations.engine import identity
-from nova_reservations.engine import leftovers
-from nova_reservations.engine import purge
+from nova_reservations.engine.audit import audit
+from nova_reservations.engine.record import purge
+from nova_reservations.engine.worker import leftovers
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.tests.functional.nova import shared

@@ -18,9 +18,9 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import counters
-from nova_reservations.db import leases as rows
-from nova_reservations.engine import retry
-from nova_reservations.engine import retry_walk
+from nova_reservations.db.leases import leases as rows
+from nova_reservations.engine.waiting import retry
+from nova_reservations.engine.waiting import retry_walk
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
@@ -227,7 +227,7 @@ def test_who_waits_for_long_looks_for_itself_now_and_then(full):
 def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
     make_region, monkeypatch
 ):
-    monkeypatch.setattr('nova_reservations.engine.retry_walk.MOST', 2)
+    monkeypatch.setattr('nova_reservations.engine.waiting.retry_walk.MOST', 2)
     names = [f'host-{number}' for number in range(5)]
     region = make_region(*names)
     holder = region.lease(start=30, end=600, minimum=5)

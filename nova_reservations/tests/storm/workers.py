@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of workers: several share a database, and one may be killed."""
 
-from nova_reservations.db import healing
-from nova_reservations.db import hosts as host_rows
-from nova_reservations.db import looks
 from nova_reservations.db import tasks
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.leases import looks
+from nova_reservations.db.resources import hosts as host_rows
 from nova_reservations.testing.steps import Killed
 from nova_reservations.tests.storm import world as worlds
 from nova_reservations.tests.storm.verbs import verb

@@ -109,7 +109,7 @@ def look(layout: lo.Layout, rounds: int) -> _Found:
 
     from nova_reservations import bootstrap
     from nova_reservations import conf
-    from nova_reservations.db import looks
+    from nova_reservations.db.leases import looks
 
     conf.register_opts(CONF)
     services = bootstrap.build(CONF, notify=lambda *_: None)

@@ -28,7 +28,7 @@ def create(layout: lo.Layout, rounds: int) -> dict[str, str]:
     from nova_reservations import bootstrap
     from nova_reservations import conf
     from nova_reservations import objects
-    from nova_reservations.engine import lease_requests
+    from nova_reservations.engine.booking import lease_requests
 
     conf.register_opts(CONF)
     services = bootstrap.build(CONF, notify=lambda *_: None)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from nova_reservations.engine import calendar as calendars
+from nova_reservations.engine.outlook import calendar as calendars
 
 HOUR = 'start=2050-01-01 10:00&end=2050-01-01 11:00'
 

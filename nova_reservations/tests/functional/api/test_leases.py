@@ -2,7 +2,7 @@
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import leases as rows
+from nova_reservations.db.leases import leases as rows
 
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
 

@@ -14,7 +14,7 @@ import webob
 
 from nova_reservations import objects
 from nova_reservations.api import routes
-from nova_reservations.db import leases as rows
+from nova_reservations.db.leases import leases as rows
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest

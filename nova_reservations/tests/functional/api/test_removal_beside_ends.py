@@ -4,7 +4,7 @@ stack of both."""
 
 import pytest
 
-from nova_reservations.engine import short_waits
+from nova_reservations.engine.leases import short_waits
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from nova_reservations.engine import short_waits
+from nova_reservations.engine.leases import short_waits
 
 pytestmark = pytest.mark.usefixtures('enrolled')
 

@@ -10,7 +10,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cmd import manage
 from nova_reservations.db import api
-from nova_reservations.db import demand
+from nova_reservations.db.record import demand
 from nova_reservations.objects import refusal as refusals
 
 BEGIN = datetime.datetime(2050, 1, 1, tzinfo=datetime.UTC)

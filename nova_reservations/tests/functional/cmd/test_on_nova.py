@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.cmd import manage
 from nova_reservations.cmd import status
 from nova_reservations.tests.functional.nova import base

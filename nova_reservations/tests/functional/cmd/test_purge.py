@@ -4,7 +4,7 @@
 import datetime
 import json
 
-from nova_reservations.db import demand
+from nova_reservations.db.record import demand
 from nova_reservations.objects import refusal as refusals
 
 

@@ -13,7 +13,7 @@ import pytest
 from stevedore import extension
 
 from nova_reservations import objects
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.examples import installed
 from nova_reservations.tests.examples import licences as examples

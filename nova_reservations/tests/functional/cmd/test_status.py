@@ -13,7 +13,7 @@ from nova_reservations.cloud import credentials
 from nova_reservations.cmd import check_results
 from nova_reservations.cmd import status
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import pools
 from nova_reservations.tests.unit.cmd import test_configuration as files

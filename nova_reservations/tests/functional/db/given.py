@@ -4,9 +4,9 @@
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations.db import healing
-from nova_reservations.db import leaving
 from nova_reservations.db import models
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.holdings import leaving
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 

@@ -2,9 +2,9 @@
 """Queries for the leases and resources that projects hold, and the indexes
 that they need."""
 
-from nova_reservations.db import allocations
-from nova_reservations.db import inventories
-from nova_reservations.db import project_limits
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import project_limits
+from nova_reservations.db.resources import inventories
 from nova_reservations.objects import limits
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.db import candidates
-from nova_reservations.db import host_facts
-from nova_reservations.db import inventories
 from nova_reservations.db import models
-from nova_reservations.db import resources
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.resources import host_facts
+from nova_reservations.db.resources import inventories
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking

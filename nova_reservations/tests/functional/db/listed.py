@@ -7,8 +7,8 @@ import dataclasses
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.db import lease_pages
-from nova_reservations.db import leases
+from nova_reservations.db.leases import lease_pages
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from sqlalchemy import orm
 
-from nova_reservations.db import lease_removal
-from nova_reservations.db import leases
+from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed

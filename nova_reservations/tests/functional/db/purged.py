@@ -5,10 +5,10 @@ notifications, and the indexes that they need."""
 from collections.abc import Iterator
 from typing import Any
 
-from nova_reservations.db import held_resources
-from nova_reservations.db import lease_exists
 from nova_reservations.db import models
-from nova_reservations.db import purge
+from nova_reservations.db.holdings import held_resources
+from nova_reservations.db.record import lease_exists
+from nova_reservations.db.upkeep import purge
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import refused

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nova_reservations import objects
-from nova_reservations.db import demand
+from nova_reservations.db.record import demand
 from nova_reservations.objects import refusal
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed

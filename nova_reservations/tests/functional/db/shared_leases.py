@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from nova_reservations.db import access
-from nova_reservations.db import project_access
-from nova_reservations.db import slot_servers
+from nova_reservations.db.holdings import slot_servers
+from nova_reservations.db.leases import access
+from nova_reservations.db.leases import project_access
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 

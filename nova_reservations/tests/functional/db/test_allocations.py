@@ -5,8 +5,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations.db import allocations
 from nova_reservations.db import models
+from nova_reservations.db.holdings import allocations
 from nova_reservations.tests import booking
 
 

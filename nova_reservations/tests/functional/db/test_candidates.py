@@ -4,8 +4,8 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations.db import candidates
 from nova_reservations.db import models
+from nova_reservations.db.holdings import candidates
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.tests import booking

@@ -4,8 +4,8 @@
 from concurrent import futures
 import datetime
 
-from nova_reservations.db import due_leases
-from nova_reservations.db import leases
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.db.test_leases import lease
 from nova_reservations.tests.functional.db.test_leases import NOON

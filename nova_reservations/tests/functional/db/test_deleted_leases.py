@@ -6,11 +6,11 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import deleted_leases
-from nova_reservations.db import lease_removal
-from nova_reservations.db import leases
-from nova_reservations.db import purge
-from nova_reservations.engine import lease_lists
+from nova_reservations.db.leases import deleted_leases
+from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import leases
+from nova_reservations.db.upkeep import purge
+from nova_reservations.engine.leases import lease_lists
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest

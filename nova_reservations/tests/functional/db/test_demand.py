@@ -4,8 +4,8 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import demand
 from nova_reservations.db import migration
+from nova_reservations.db.record import demand
 from nova_reservations.objects import refusal as refusals
 from nova_reservations.tests import booking
 

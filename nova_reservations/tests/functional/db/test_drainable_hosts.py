@@ -4,8 +4,8 @@
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import drainable_hosts
-from nova_reservations.db import hosts
+from nova_reservations.db.resources import drainable_hosts
+from nova_reservations.db.resources import hosts
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.booking import NOW

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import migration
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance

@@ -6,8 +6,8 @@ import types
 
 import sqlalchemy as sa
 
-from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.db.resources import holds
 from nova_reservations.objects import holds as table
 from nova_reservations.tests.unit.objects.test_holds import every_resource
 from nova_reservations.tests.unit.objects.test_holds import NOON

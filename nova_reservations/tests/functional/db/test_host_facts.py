@@ -8,15 +8,15 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.cloud import host_specs as judge
-from nova_reservations.db import candidates
-from nova_reservations.db import freed_resources
-from nova_reservations.db import host_facts
-from nova_reservations.db import hosts
-from nova_reservations.db import judgements
+from nova_reservations.cloud.hosts import host_specs as judge
 from nova_reservations.db import models
-from nova_reservations.db import requirements as sql
-from nova_reservations.db import withdrawals
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import freed_resources
+from nova_reservations.db.holdings import withdrawals
+from nova_reservations.db.resources import host_facts
+from nova_reservations.db.resources import hosts
+from nova_reservations.db.resources import judgements
+from nova_reservations.db.resources import requirements as sql
 from nova_reservations.objects import demand
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements

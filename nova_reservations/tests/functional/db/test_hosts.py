@@ -7,11 +7,11 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import counters
-from nova_reservations.db import hosts
-from nova_reservations.db import properties
-from nova_reservations.db import withdrawals
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import withdrawals
+from nova_reservations.db.resources import hosts
+from nova_reservations.db.resources import properties
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW

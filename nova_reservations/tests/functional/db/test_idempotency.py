@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import idempotency
+from nova_reservations.db.leases import idempotency
 
 NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 KEY = objects.IdempotencyKey.of('project', 'user', 'key', {})

@@ -13,28 +13,28 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.db import access
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import calendar
-from nova_reservations.db import candidates
-from nova_reservations.db import capacity
-from nova_reservations.db import cordons as cordon_rows
-from nova_reservations.db import due_leases
-from nova_reservations.db import freed_resources
-from nova_reservations.db import healing
-from nova_reservations.db import hosts
-from nova_reservations.db import idempotency
-from nova_reservations.db import leased_servers
-from nova_reservations.db import leases
-from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
-from nova_reservations.db import promises
-from nova_reservations.db import resources
-from nova_reservations.db import retry_queue
-from nova_reservations.db import server_failures
-from nova_reservations.db import shares
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import calendar
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import cordons as cordon_rows
+from nova_reservations.db.holdings import freed_resources
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.holdings import promises
+from nova_reservations.db.holdings import shares
+from nova_reservations.db.leases import access
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import idempotency
+from nova_reservations.db.leases import leased_servers
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import looks
+from nova_reservations.db.leases import retry_queue
+from nova_reservations.db.leases import server_failures
+from nova_reservations.db.resources import hosts
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.objects import states

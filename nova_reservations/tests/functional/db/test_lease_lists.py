@@ -10,8 +10,8 @@ import pytest
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import lease_pages
 from nova_reservations.db import migration
+from nova_reservations.db.leases import lease_pages
 from nova_reservations.objects import states
 from nova_reservations.tests import conftest
 from nova_reservations.tests import profile

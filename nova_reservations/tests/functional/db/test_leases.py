@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import lease_pages
-from nova_reservations.db import leases
+from nova_reservations.db.leases import lease_pages
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.db import api
-from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db.leases import looks
 from nova_reservations.tests.functional.db.test_leases import lease
 from nova_reservations.tests.functional.db.test_leases import NOON
 from nova_reservations.tests.functional.db.test_leases import store

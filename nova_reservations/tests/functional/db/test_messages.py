@@ -4,8 +4,8 @@
 from concurrent import futures
 import datetime
 
-from nova_reservations.db import looks
-from nova_reservations.db import messages
+from nova_reservations.db.leases import looks
+from nova_reservations.db.leases import messages
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import told
 

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import lease_pages
-from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db.leases import lease_pages
+from nova_reservations.db.leases import leases
 from nova_reservations.tests import migrations
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)

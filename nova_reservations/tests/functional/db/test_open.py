@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.db import counters
-from nova_reservations.db import slot_servers
+from nova_reservations.db.holdings import slot_servers
 from nova_reservations.scheduler import pool
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_instances

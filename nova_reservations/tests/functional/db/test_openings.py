@@ -5,11 +5,11 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import objects
-from nova_reservations.db import candidates
-from nova_reservations.db import inventories
 from nova_reservations.db import models
-from nova_reservations.db import openings
-from nova_reservations.db import shares
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import openings
+from nova_reservations.db.holdings import shares
+from nova_reservations.db.resources import inventories
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.tests import booking

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_reservations.db import api
-from nova_reservations.db import candidates
+from nova_reservations.db.holdings import candidates
 from nova_reservations.objects import search
 from nova_reservations.planner import offers
 from nova_reservations.planner import plan

@@ -16,13 +16,13 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import candidates
-from nova_reservations.db import lease_pages
-from nova_reservations.db import leases
-from nova_reservations.db import leaving
 from nova_reservations.db import models
-from nova_reservations.db import promises
-from nova_reservations.db import shares
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import leaving
+from nova_reservations.db.holdings import promises
+from nova_reservations.db.holdings import shares
+from nova_reservations.db.leases import lease_pages
+from nova_reservations.db.leases import leases
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.objects import states

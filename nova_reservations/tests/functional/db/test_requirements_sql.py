@@ -13,10 +13,10 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import freed_resources
-from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.db import requirements as sql
+from nova_reservations.db.holdings import freed_resources
+from nova_reservations.db.resources import hosts
+from nova_reservations.db.resources import requirements as sql
 from nova_reservations.objects import requirements
 from nova_reservations.tests import booking
 from nova_reservations.tests import brute_force

@@ -12,8 +12,8 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
-from nova_reservations.db import service_metrics as rows
-from nova_reservations.db import unused
+from nova_reservations.db.leases import unused
+from nova_reservations.db.upkeep import service_metrics as rows
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db import shares
+from nova_reservations.db.holdings import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.tests import booking

@@ -5,8 +5,8 @@ from concurrent import futures
 import datetime
 import threading
 
-from nova_reservations.db import looks
 from nova_reservations.db import tasks
+from nova_reservations.db.leases import looks
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 SECOND = datetime.timedelta(seconds=1)

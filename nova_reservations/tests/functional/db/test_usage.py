@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.db import leases
-from nova_reservations.db import usage
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.leases import leases
+from nova_reservations.db.record import usage
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 from nova_reservations.tests import booking

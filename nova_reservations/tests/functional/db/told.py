@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nova_reservations import objects
-from nova_reservations.db import messages
+from nova_reservations.db.leases import messages
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import orm
 
 from nova_reservations import objects
-from nova_reservations.db import conditions
-from nova_reservations.db import deleted_leases
-from nova_reservations.db import leases
 from nova_reservations.db import models
-from nova_reservations.db import server_usage
-from nova_reservations.db import usage
+from nova_reservations.db.leases import deleted_leases
+from nova_reservations.db.leases import leases
+from nova_reservations.db.record import server_usage
+from nova_reservations.db.record import usage
+from nova_reservations.db.resources import conditions
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 from nova_reservations.tests import booking

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db import usage
+from nova_reservations.db.record import usage
 from nova_reservations.objects import usage as records
 
 FIRST = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)

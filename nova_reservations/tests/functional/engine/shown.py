@@ -9,8 +9,8 @@ import itertools
 import sqlalchemy as sa
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import models
+from nova_reservations.db.holdings import allocations
 
 FIRST = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 LAST = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC)

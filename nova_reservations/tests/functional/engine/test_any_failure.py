@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import allocations
+from nova_reservations.db.holdings import allocations
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import profile

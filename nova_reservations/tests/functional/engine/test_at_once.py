@@ -13,8 +13,8 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import leftovers
-from nova_reservations.engine import series
+from nova_reservations.engine.leases import series
+from nova_reservations.engine.worker import leftovers
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps

@@ -4,10 +4,10 @@
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations.db import allocations
-from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.db import withdrawals
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import withdrawals
+from nova_reservations.db.resources import hosts
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import stories

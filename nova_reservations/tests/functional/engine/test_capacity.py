@@ -12,9 +12,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import commitments
-from nova_reservations.engine import capacity
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.holdings import commitments
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.outlook import capacity
 from nova_reservations.objects import holds
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import region as regions

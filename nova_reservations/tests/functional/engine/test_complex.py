@@ -4,10 +4,10 @@
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import lease_requests
-from nova_reservations.engine import parts
-from nova_reservations.engine import series
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import parts
+from nova_reservations.engine.leases import series
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import complex as complex_types
 from nova_reservations.testing import addresses

@@ -9,8 +9,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import demand
-from nova_reservations.engine import replay
+from nova_reservations.engine.outlook import demand
+from nova_reservations.engine.outlook import replay
 from nova_reservations.objects import refusal as refusals
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 

@@ -4,7 +4,7 @@
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import cordons as cordon_rows
+from nova_reservations.db.holdings import cordons as cordon_rows
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import healing
+from nova_reservations.db.holdings import healing
 from nova_reservations.testing import copies
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed

@@ -4,7 +4,7 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import allocations
+from nova_reservations.db.holdings import allocations
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 

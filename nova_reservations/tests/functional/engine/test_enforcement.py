@@ -9,7 +9,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import enforcement
+from nova_reservations.engine.leases import enforcement
 from nova_reservations.objects import states
 from nova_reservations.plugins.enforcement import base
 from nova_reservations.plugins.enforcement import external_service

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import allocations
 from nova_reservations.engine import budgets
-from nova_reservations.engine import fixed_promises
-from nova_reservations.engine import lease_requests
-from nova_reservations.engine import replanning
+from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.booking import fixed_promises
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search

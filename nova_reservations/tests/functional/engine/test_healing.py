@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.db import candidates
-from nova_reservations.db import capacity
-from nova_reservations.db import healing
 from nova_reservations.db import models
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.leases import capacity
 from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes

@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.db import candidates
-from nova_reservations.db import hosts
 from nova_reservations.db import models
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import candidates
+from nova_reservations.db.resources import hosts
 from nova_reservations.engine import identity
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import idempotency as rows
-from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
-from nova_reservations.engine import idempotency
+from nova_reservations.db.leases import idempotency as rows
+from nova_reservations.db.leases import leases as leases_db
+from nova_reservations.engine.leases import idempotency
 from nova_reservations.objects import states
 from nova_reservations.tests import conftest
 

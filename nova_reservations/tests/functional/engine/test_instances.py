@@ -9,7 +9,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import leftovers
+from nova_reservations.engine.worker import leftovers
 from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance

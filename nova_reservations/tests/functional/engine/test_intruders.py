@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import leases
-from nova_reservations.engine import leftovers
+from nova_reservations.db.leases import leases
+from nova_reservations.engine.worker import leftovers
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nova_reservations.db import judgements
+from nova_reservations.db.resources import judgements
 from nova_reservations.testing import fake_hosts
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine.test_flavor_specs import change

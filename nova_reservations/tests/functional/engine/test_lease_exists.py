@@ -9,7 +9,7 @@ import itertools
 
 import pytest
 
-from nova_reservations.engine import lease_exists
+from nova_reservations.engine.record import lease_exists
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps

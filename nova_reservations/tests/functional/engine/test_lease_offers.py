@@ -11,9 +11,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import openings as rows
-from nova_reservations.engine import lease_offers
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.holdings import openings as rows
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.leases import lease_offers
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import failures
 from nova_reservations.tests.functional.engine import test_instances

@@ -9,7 +9,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing.region import minutes

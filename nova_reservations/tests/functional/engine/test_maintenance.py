@@ -5,8 +5,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import audit
-from nova_reservations.engine import maintenance
+from nova_reservations.db.upkeep import audit
+from nova_reservations.engine.leases import maintenance
 from nova_reservations.objects import holds
 from nova_reservations.testing.region import minutes
 

@@ -8,7 +8,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import access
+from nova_reservations.engine.leases import access
 from nova_reservations.testing.region import minutes
 
 

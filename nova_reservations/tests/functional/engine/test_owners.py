@@ -12,7 +12,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import deleted_servers
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import host

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from nova_reservations.db import hosts
-from nova_reservations.db import looks
+from nova_reservations.db.leases import looks
+from nova_reservations.db.resources import hosts
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import periodic
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import purge
+from nova_reservations.engine.record import purge
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 
@@ -239,7 +239,7 @@ def kill(step):
 
 
 def test_no_table_that_refers_to_leases_is_forgotten():
-    """``db/lease_removal.py`` must delete rows of each new table, too."""
+    """``lease_removal.py`` must delete rows of each new table, too."""
     theirs = {'nr_leases'}
     found = set()
     while theirs - found:

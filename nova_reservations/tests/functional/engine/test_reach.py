@@ -13,8 +13,8 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import budgets
-from nova_reservations.engine import reach
-from nova_reservations.engine import replanning
+from nova_reservations.engine.booking import reach
+from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements

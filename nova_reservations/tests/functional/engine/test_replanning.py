@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
-from nova_reservations.engine import replanning
-from nova_reservations.engine import series
 from nova_reservations.engine import transactions
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import replanning
+from nova_reservations.engine.leases import series
 from nova_reservations.objects import interval
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions

@@ -6,7 +6,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import properties
+from nova_reservations.db.resources import properties
 from nova_reservations.objects import states
 from nova_reservations.tests.examples.licences import licence_monitor
 from nova_reservations.tests.examples.licences import licences

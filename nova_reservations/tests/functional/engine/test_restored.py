@@ -8,7 +8,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import leftovers
+from nova_reservations.engine.worker import leftovers
 from nova_reservations.testing import addresses
 from nova_reservations.testing import pools
 from nova_reservations.testing import segments

@@ -13,9 +13,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.engine import lease_requests
-from nova_reservations.engine import series
+from nova_reservations.db.holdings import allocations
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.leases import series
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host

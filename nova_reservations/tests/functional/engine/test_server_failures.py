@@ -9,7 +9,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import server_failures
+from nova_reservations.db.leases import server_failures
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes

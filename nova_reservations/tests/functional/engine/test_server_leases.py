@@ -11,9 +11,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import due_leases
-from nova_reservations.db import leased_servers
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import leased_servers
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes

@@ -6,9 +6,9 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import leases
+from nova_reservations.db.leases import leases
 from nova_reservations.engine import claims
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 
 

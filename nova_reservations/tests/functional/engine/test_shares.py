@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
 from nova_reservations.db import models
+from nova_reservations.db.holdings import allocations
 from nova_reservations.objects import demand
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host

@@ -8,8 +8,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import project_access
-from nova_reservations.engine import sharing
+from nova_reservations.db.leases import project_access
+from nova_reservations.engine.leases import sharing
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.steps import Steps

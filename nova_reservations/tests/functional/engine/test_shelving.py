@@ -9,8 +9,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed

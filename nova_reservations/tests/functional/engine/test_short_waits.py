@@ -7,7 +7,7 @@ Decision 0065: doc/source/decisions/0065-usable-when-answered
 
 import pytest
 
-from nova_reservations.engine import short_waits
+from nova_reservations.engine.leases import short_waits
 
 
 class Timer:

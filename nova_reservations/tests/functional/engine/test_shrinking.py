@@ -9,9 +9,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.db import audit
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.upkeep import audit
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps

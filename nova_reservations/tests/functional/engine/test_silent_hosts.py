@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations.db import audit
 from nova_reservations.db import models
+from nova_reservations.db.upkeep import audit
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.testing.steps import Killed

@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations.db import leases
 from nova_reservations.db import models
+from nova_reservations.db.leases import leases
 from nova_reservations.engine import claims
 from nova_reservations.engine import steps
 from nova_reservations.testing.region import minutes

@@ -9,10 +9,10 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import leases
+from nova_reservations.db.leases import leases
 from nova_reservations.engine import claims
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import unused_leases
+from nova_reservations.engine.worker import deleted_servers
+from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server

@@ -4,7 +4,7 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.tests.functional.engine import failures

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import usage_reports
+from nova_reservations.engine.record import usage_reports
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import interval
 from nova_reservations.objects import usage_reports as reports
 from nova_reservations.plugins.resource_types import host

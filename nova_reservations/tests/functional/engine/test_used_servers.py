@@ -7,9 +7,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.db import server_usage
-from nova_reservations.db import usage
-from nova_reservations.engine import deleted_servers
+from nova_reservations.db.record import server_usage
+from nova_reservations.db.record import usage
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import usage as records
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON

@@ -7,7 +7,7 @@ Decision 0061: doc/source/decisions/0061-what-is-shown-is-what-was
 
 import pytest
 
-from nova_reservations.db import audit
+from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import interval
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import shown

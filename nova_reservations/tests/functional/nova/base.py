@@ -37,9 +37,9 @@ from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import lines
-from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.holdings import allocations
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.testing import template
 

@@ -30,7 +30,7 @@ import testtools
 
 from nova_reservations import bootstrap
 from nova_reservations.compute import tracker as tracking_of_nova
-from nova_reservations.db import hosts
+from nova_reservations.db.resources import hosts
 from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
 

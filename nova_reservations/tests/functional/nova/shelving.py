@@ -8,7 +8,7 @@ import datetime
 from nova.tests import fixtures as nova_fixtures
 
 from nova_reservations.db import tasks
-from nova_reservations.engine import deleted_servers
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.tests.functional.nova import test_server_leases
 
 HINTS = test_server_leases.HINTS

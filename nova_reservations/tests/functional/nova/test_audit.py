@@ -3,7 +3,7 @@
 
 import uuid
 
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared

@@ -6,9 +6,9 @@ from nova import context as nova_context
 from nova import objects as nova_objects
 
 from nova_reservations import objects
-from nova_reservations.cloud import placement
-from nova_reservations.cloud import provider_trees
-from nova_reservations.cloud import slot_classes
+from nova_reservations.cloud.placement import placement
+from nova_reservations.cloud.placement import provider_trees
+from nova_reservations.cloud.slots import slot_classes
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances
 

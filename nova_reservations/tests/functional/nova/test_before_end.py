@@ -6,7 +6,7 @@ import datetime
 import fixtures
 
 from nova_reservations import ports
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared

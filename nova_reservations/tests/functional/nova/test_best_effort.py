@@ -8,10 +8,10 @@ import fixtures
 from nova.virt import fake
 
 from nova_reservations import objects
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.cloud.servers import instance_actions
-from nova_reservations.db import drainable_hosts
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.resources import drainable_hosts
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared

@@ -16,7 +16,7 @@ from oslo_messaging import transport
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.cloud import parallel
-from nova_reservations.db import hosts as hosts_db
+from nova_reservations.db.resources import hosts as hosts_db
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 

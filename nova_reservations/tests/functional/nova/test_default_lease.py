@@ -3,7 +3,7 @@
 
 import datetime
 
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shelving
 

@@ -19,7 +19,7 @@ from nova.network import neutron
 from nova.scheduler.client import report
 from nova.virt import fake
 
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
@@ -85,7 +85,9 @@ class EndTest(shared.SharedNova):
                 urls.append(url)
             return request(method, url, *args, **kwargs)
 
-        self.stub_out('nova_reservations.cloud.placement.request', counted)
+        self.stub_out(
+            'nova_reservations.cloud.placement.placement.request', counted
+        )
         return urls
 
     def test_a_host_with_an_allocation_only_is_not_given_back(self):

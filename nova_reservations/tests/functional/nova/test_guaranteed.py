@@ -6,7 +6,7 @@ from unittest import mock
 from nova.tests.functional.api import client as api_client
 
 from nova_reservations import objects
-from nova_reservations.engine import server_leases
+from nova_reservations.engine.leases import server_leases
 from nova_reservations.tests.functional.nova import shelving
 from nova_reservations.tests.functional.nova import test_open_reservations
 

@@ -9,7 +9,7 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 

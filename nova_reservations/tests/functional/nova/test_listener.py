@@ -18,8 +18,8 @@ from stevedore import extension
 
 from nova_reservations import bootstrap
 from nova_reservations.cloud import listener
-from nova_reservations.db import conditions
 from nova_reservations.db import migration
+from nova_reservations.db.resources import conditions
 from nova_reservations.plugins.monitors import base
 from nova_reservations.scheduler import loop
 from nova_reservations.testing import fake_cloud

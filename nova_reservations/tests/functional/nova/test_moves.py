@@ -8,7 +8,7 @@ from nova.compute import instance_actions
 from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
-from nova_reservations.engine import hosts
+from nova_reservations.engine.pool import hosts
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 

@@ -11,7 +11,7 @@ from nova.tests.functional.libvirt import base as libvirt_base
 from nova.tests.functional.libvirt import test_vgpu
 
 from nova_reservations import exception
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests.functional.nova import base
 
 CONF = nova.conf.CONF

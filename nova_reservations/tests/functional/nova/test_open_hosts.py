@@ -8,9 +8,9 @@ import datetime
 from nova.scheduler import host_manager
 from nova.virt import fake
 
-from nova_reservations.db import server_usage
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import lease_requests
+from nova_reservations.db.record import server_usage
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.tests.functional.nova import conductor
 from nova_reservations.tests.functional.nova import test_open_reservations
 

@@ -12,7 +12,7 @@ from nova import objects as nova_objects
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import slot_servers as servers_db
+from nova_reservations.db.holdings import slot_servers as servers_db
 from nova_reservations.scheduler import open_reservations
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances

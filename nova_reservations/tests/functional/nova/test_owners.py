@@ -14,8 +14,8 @@ from nova import objects as nova_objects
 from nova.compute import rpcapi
 from nova.policies import servers as server_policies
 
-from nova_reservations.db import server_usage
-from nova_reservations.engine import deleted_servers
+from nova_reservations.db.record import server_usage
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import test_instances
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes that really stop, with servers that have a lease of their own."""
 
-from nova_reservations.db import server_failures
 from nova_reservations.db import tasks
+from nova_reservations.db.leases import server_failures
 from nova_reservations.tests.functional.nova import test_server_leases
 
 

@@ -16,7 +16,7 @@ from oslo_messaging import exceptions as messaging_exc
 
 from nova_reservations import objects
 from nova_reservations.db import api as db_api
-from nova_reservations.engine import server_leases
+from nova_reservations.engine.leases import server_leases
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared

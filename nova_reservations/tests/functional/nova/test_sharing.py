@@ -5,7 +5,7 @@ enter by the reservation's id, and leave at the end."""
 import datetime
 
 from nova_reservations import objects
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import placement
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances
 
@@ -113,7 +113,9 @@ class SharingTest(test_instances.InstancesTestCase):
                 asked.append(url)
             return request(method, url, *args, **kwargs)
 
-        self.stub_out('nova_reservations.cloud.placement.request', counted)
+        self.stub_out(
+            'nova_reservations.cloud.placement.placement.request', counted
+        )
         return asked
 
     def test_a_server_of_a_former_sharer_is_moved_within_the_lease(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An active lease gives hosts back; the tests look into Nova and placement."""
 
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests.functional.nova import shared
 
 

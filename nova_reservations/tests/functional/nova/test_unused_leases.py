@@ -4,7 +4,7 @@
 import dataclasses
 import datetime
 
-from nova_reservations.engine import unused_leases
+from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import shared
 

@@ -9,7 +9,7 @@ from typing import Any
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.bootstrap import Services
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import limits
 from nova_reservations.objects import states

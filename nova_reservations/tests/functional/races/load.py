@@ -27,7 +27,7 @@ from nova_reservations import ports
 from nova_reservations.bootstrap import Services
 from nova_reservations.db import api
 from nova_reservations.engine import clocks
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped

@@ -9,9 +9,9 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.engine import lease_requests
-from nova_reservations.engine import series
+from nova_reservations.db.holdings import allocations
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.leases import series
 from nova_reservations.tests.functional.races import load
 
 DAY = datetime.timedelta(days=1)

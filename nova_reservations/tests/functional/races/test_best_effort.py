@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.db import audit
+from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 

@@ -16,11 +16,11 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import counters
-from nova_reservations.db import healing
-from nova_reservations.db import leases
-from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.leases import leases
+from nova_reservations.db.leases import looks
 from nova_reservations.engine import claims
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler import requests

@@ -10,8 +10,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
-from nova_reservations.db import audit
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import shown

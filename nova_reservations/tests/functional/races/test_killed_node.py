@@ -8,7 +8,7 @@ from collections import Counter
 import sqlalchemy as sa
 
 from nova_reservations import objects
-from nova_reservations.db import audit
+from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.races import test_nodes as nodes
 from nova_reservations.tests.functional.races import test_races as races

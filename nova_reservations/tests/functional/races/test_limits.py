@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from nova_reservations.db import project_limits
+from nova_reservations.db.holdings import project_limits
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.engine import pools

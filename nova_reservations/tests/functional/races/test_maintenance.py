@@ -10,9 +10,9 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import audit
-from nova_reservations.db import cordons as cordon_rows
-from nova_reservations.engine import maintenance
+from nova_reservations.db.holdings import cordons as cordon_rows
+from nova_reservations.db.upkeep import audit
+from nova_reservations.engine.leases import maintenance
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 

@@ -19,8 +19,8 @@ import oslo_messaging
 import pytest
 
 from nova_reservations import ports
-from nova_reservations.cloud import placement
-from nova_reservations.db import slot_servers
+from nova_reservations.cloud.placement import placement
+from nova_reservations.db.holdings import slot_servers
 from nova_reservations.objects import states
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import open_reservations

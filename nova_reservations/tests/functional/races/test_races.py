@@ -16,10 +16,10 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import audit
 from nova_reservations.db import models
+from nova_reservations.db.upkeep import audit
 from nova_reservations.engine import claims
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states

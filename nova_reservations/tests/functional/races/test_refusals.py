@@ -15,7 +15,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import models
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.races import conftest as races
 from nova_reservations.tests.functional.races import load

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import objects
-from nova_reservations.db import audit
 from nova_reservations.db import models
+from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.races import test_shrinking

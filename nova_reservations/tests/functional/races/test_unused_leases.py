@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from nova_reservations.db import access
-from nova_reservations.db import leases
-from nova_reservations.engine import unused_leases
+from nova_reservations.db.leases import access
+from nova_reservations.db.leases import leases
+from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes

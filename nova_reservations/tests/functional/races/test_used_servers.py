@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from nova_reservations.db import leases
-from nova_reservations.db import server_usage
+from nova_reservations.db.leases import leases
+from nova_reservations.db.record import server_usage
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import test_used_servers

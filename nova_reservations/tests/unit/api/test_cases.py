@@ -8,7 +8,7 @@ import pytest
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.api import cases
-from nova_reservations.engine import refusals
+from nova_reservations.engine.leases import refusals
 
 OTHERS = [
     case

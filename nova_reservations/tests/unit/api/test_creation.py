@@ -6,8 +6,8 @@ from importlib import metadata
 
 import pytest
 
-from nova_reservations.api import creation
-from nova_reservations.engine import lease_requests
+from nova_reservations.api.leases import creation
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import names
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies

@@ -14,8 +14,8 @@ from nova.scheduler.client import report
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.cloud import claims
-from nova_reservations.cloud import placement
+from nova_reservations.cloud.placement import claims
+from nova_reservations.cloud.placement import placement
 
 SERVER = 'a-server'
 MINE = '11111111-0000-4000-8000-000000000001'

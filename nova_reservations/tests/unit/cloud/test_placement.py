@@ -8,8 +8,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.cloud import parallel
-from nova_reservations.cloud import placement
-from nova_reservations.cloud import slot_classes
+from nova_reservations.cloud.placement import placement
+from nova_reservations.cloud.slots import slot_classes
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import uuid
 
 import pytest
 
-from nova_reservations.cloud import placement
-from nova_reservations.cloud import provider_trees
+from nova_reservations.cloud.placement import placement
+from nova_reservations.cloud.placement import provider_trees
 
 ROOT, ONE, OTHER = (str(uuid.UUID(int=number)) for number in range(3))
 OURS = provider_trees.our_child(ROOT)

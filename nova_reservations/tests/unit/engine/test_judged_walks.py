@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from nova_reservations.engine import judged_walks
+from nova_reservations.engine.waiting import judged_walks
 from nova_reservations.objects import requirements
 
 

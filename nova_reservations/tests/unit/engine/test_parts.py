@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.engine import parts
+from nova_reservations.engine.booking import parts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import complex as complex_types

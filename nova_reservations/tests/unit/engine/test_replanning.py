@@ -6,7 +6,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import replanning
+from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search

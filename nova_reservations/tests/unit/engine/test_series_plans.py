@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from nova_reservations.engine import allocations
-from nova_reservations.engine import series_plans
+from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.leases import series_plans
 
 
 def test_generations_of_a_series_are_the_oldest_that_a_plan_has_read():

@@ -15,7 +15,7 @@ from nova.scheduler.filters import compute_capabilities_filter
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.cloud import host_specs as judge
+from nova_reservations.cloud.hosts import host_specs as judge
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.tests import profile

@@ -6,7 +6,7 @@ from nova.objects import request_spec
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.cloud import claims
+from nova_reservations.cloud.placement import claims
 from nova_reservations.scheduler import admission
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import request_filter

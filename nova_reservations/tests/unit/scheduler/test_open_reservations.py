@@ -11,8 +11,8 @@ import oslo_messaging
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.cloud import claims
-from nova_reservations.engine import access
+from nova_reservations.cloud.placement import claims
+from nova_reservations.engine.leases import access
 from nova_reservations.objects import amounts
 from nova_reservations.scheduler import open_reservations
 

@@ -4,7 +4,7 @@
 from nova import objects as nova_objects
 import pytest
 
-from nova_reservations.cloud import slot_flavors
+from nova_reservations.cloud.slots import slot_flavors
 from nova_reservations.objects import ids
 from nova_reservations.scheduler import requests
 

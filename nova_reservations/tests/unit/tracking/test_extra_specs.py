@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.cloud import slot_flavors
+from nova_reservations.cloud.slots import slot_flavors
 from nova_reservations.tracking import extra_specs
 
 AMOUNTS = st.decimals(0, 10**12 - 1, places=6)

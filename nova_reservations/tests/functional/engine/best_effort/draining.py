@@ -2,7 +2,7 @@
 """Leases whose hosts are being emptied, and what their region shows."""
 
 from nova_reservations import objects
-from nova_reservations.db import hosts as host_rows
+from nova_reservations.db.resources import hosts as host_rows
 
 
 def fill_pool(region):

@@ -8,7 +8,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import drainable_hosts
+from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.tests.functional.engine.best_effort import draining
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}

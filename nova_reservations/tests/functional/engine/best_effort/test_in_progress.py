@@ -5,7 +5,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import drainable_hosts as drainable_rows
+from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.tests.functional.engine.best_effort import draining

@@ -8,7 +8,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import lease_requests
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 
 HALF = ports.KnownFlavor(

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.engine import deleted_servers
+from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.tests.functional.engine.guaranteed import places
 
 

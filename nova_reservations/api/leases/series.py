@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series of leases, which ``leases.create`` creates."""
+
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.leases import leases
+from nova_reservations.api.schemas import series as schemas
+from nova_reservations.policies import leases as policies
+
+
+def show(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
+    found = _visible(req, series_id)
+    return {'series': {'id': series_id, 'leases': leases.view_of(req)(found)}}
+
+
+SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+
+
+def delete(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
+    project_id = _visible(req, series_id)[0].project_id
+    req.context.can(policies.DELETE, target={'project_id': project_id})
+    left = req.services.series.delete(series_id, req.now())
+    shown = leases.view_of(req)([each.lease for each in left])
+    return {
+        'remaining': [
+            {'lease': lease, 'reason': each.why}
+            for lease, each in zip(shown, left, strict=True)
+        ]
+    }
+
+
+DELETE = Action(delete, response=schemas.DELETE_RESPONSE, refusals=(404,))
+
+
+def _visible(
+    req: api_request.LeaseRequest, series_id: str
+) -> list[objects.Lease]:
+    """Return the leases of the series if the caller may see them; all belong
+    to the same project.
+
+    :raises: NotFound; also for a series that only another project may see
+    """
+    missing = exception.NotFound(kind='Series', id=series_id)
+    if not uuidutils.is_uuid_like(series_id):
+        raise missing
+    found = req.services.series.get(series_id)
+    leases.check_visible(req, found[0], missing)
+    return found

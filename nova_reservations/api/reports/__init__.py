@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits, usage and demand in answers."""

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts over time, as one project may see them: which are there, what holds
+them, and what leases have.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import models
+from nova_reservations.db.holdings import allocated
+from nova_reservations.db.holdings import allocations
+from nova_reservations.objects import holds
+from nova_reservations.objects import states
+
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
+
+
+class Taken(NamedTuple):
+    """A resource that a lease has, or has a share of.
+
+    :ivar own: whether the lease is the project's.
+    """
+
+    resource_id: int
+    start: datetime.datetime
+    end: datetime.datetime
+    exclusive: bool
+    reservation_id: str
+    lease_id: str
+    own: bool
+
+
+class Promised(NamedTuple):
+    """Whole hosts that a lease is to have.
+
+    :ivar hosts: how many; which ones is not fixed before the lease begins.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+    reservation_id: str
+    lease_id: str
+    own: bool
+    hosts: int
+
+
+class Described(NamedTuple):
+    name: str
+    holds: tuple[holds.Hold, ...]
+
+
+def members(
+    session: orm.Session, resource_type: str, first: int, limit: int
+) -> list[int]:
+    """Return the ids, sorted, of the resources of the type that are in the
+    pool or fenced for a lease.
+
+    :param first: the place in this order at which to begin, from 0
+    """
+    return list(
+        session.scalars(
+            sa.select(RESOURCE.c.id)
+            .where(
+                RESOURCE.c.resource_type == resource_type,
+                sa.or_(
+                    RESOURCE.c.role == states.Role.POOL,
+                    RESOURCE.c.fenced_for.is_not(None),
+                ),
+            )
+            .order_by(RESOURCE.c.id)
+            .offset(first)
+            .limit(limit)
+        )
+    )
+
+
+def described(
+    session: orm.Session, resource_ids: Collection[int]
+) -> Mapping[int, Described]:
+    """Return resource id -> its name, and the reasons that hold it."""
+    return {
+        row.id: Described(row.name, holds.of(row))
+        for row in session.execute(
+            sa.select(RESOURCE).where(RESOURCE.c.id.in_(resource_ids))
+        )
+    }
+
+
+def taken(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    during: allocations.During,
+    project_id: str,
+    limit: int,
+) -> list[Taken]:
+    """Return what leases have of the resources, in the order of the starts, up
+    to the limit; without whole resources that are only promised."""
+    query = (
+        sa.select(
+            ALLOCATION.c.resource_id,
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.exclusive,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            (LEASE.c.project_id == project_id).label('own'),
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            *during.conditions(),
+            # What is late is not shown as held after its end: that time was
+            # promised to nobody, or to the next lease.
+            ALLOCATION.c.end_date > during.start,
+            ALLOCATION.c.start_date < ALLOCATION.c.end_date,
+            sa.or_(
+                ALLOCATION.c.start_date <= during.now,
+                ALLOCATION.c.exclusive == sa.false(),
+            ),
+        )
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
+        .limit(limit)
+    )
+    rows = session.execute(allocated.by_resource(query, ALLOCATION))
+    return [Taken(*row) for row in rows]
+
+
+def promised(
+    session: orm.Session,
+    resource_type: str,
+    during: allocations.During,
+    project_id: str,
+    limit: int,
+) -> list[Promised]:
+    """Return the whole resources that are promised to leases which have not
+    begun, up to the limit."""
+    rows = session.execute(
+        sa.select(
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            (LEASE.c.project_id == project_id).label('own'),
+            sa.func.count(),
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            RESOURCE.c.resource_type == resource_type,
+            ALLOCATION.c.exclusive == sa.true(),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.start_date > during.now,
+            ALLOCATION.c.end_date > during.start,
+            ALLOCATION.c.start_date < during.end,
+        )
+        .group_by(
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            LEASE.c.project_id,
+        )
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.reservation_id)
+        .limit(limit)
+    )
+    return [Promised(*row) for row in rows]

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources that fail and recover, and the reservations that suffer by it.
+
+Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.db.holdings import windows
+from nova_reservations.db.resources import holds
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+RESOURCE = models.table(models.Resource)
+
+MONITOR = 'monitor'
+"""The task that looks whether resources have failed, or are back."""
+
+HEAL = 'heal'
+"""The task that heals all that has to be healed."""
+
+
+def mark_unprepared(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    """Make workers bring Nova in line for leases that hold any of the
+    resources: they may no longer use it, or may use it again."""
+    holders = (
+        sa.select(RESERVATION.c.lease_id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    )
+    for page in pages.of(session.scalars(holders)):
+        concerned = (
+            LEASE.c.id.in_(page),
+            LEASE.c.status.in_(states.OPEN),
+            LEASE.c.in_nova == sa.true(),
+        )
+        # Only leases that no worker holds become due. A worker that holds one
+        # notices the new version.
+        session.execute(
+            sa.update(LEASE)
+            .where(*concerned, LEASE.c.claimed_by.is_(None))
+            .values(due_at=now)
+        )
+        session.execute(
+            sa.update(LEASE)
+            .where(*concerned)
+            .values(prepared=False, version=LEASE.c.version + 1)
+        )
+
+
+def needing_repair(
+    session: orm.Session,
+    until: datetime.datetime | None,
+    prepared_until: datetime.datetime | None,
+) -> list[str]:
+    """Return the leases that may have to be healed; first those that have
+    begun, or will sooner.
+
+    :param until: the latest start of leases that are looked at; None: all
+    :param prepared_until: the same for leases whose resources have not failed,
+        but are disabled; cordoned resources matter whenever a lease begins
+    """
+    begins = [] if until is None else [LEASE.c.start_date <= until]
+    opened = LEASE.c.status.in_(states.OPEN)
+    holding = (
+        sa.select(LEASE.c.id)
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            opened,
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    )
+    held = holding.where(*begins)
+    disabled = holding.join(
+        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
+    ).where(
+        RESOURCE.c.hold == states.Hold.DISABLED,
+        # A lease that began before the resource was disabled may go on.
+        sa.or_(
+            LEASE.c.status == states.Lease.PENDING,
+            LEASE.c.start_date > RESOURCE.c.held_since,
+        ),
+    )
+    cordoned = holding.join(
+        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
+    ).where(
+        RESOURCE.c.cordoned_at.is_not(None),
+        LEASE.c.status == states.Lease.PENDING,
+    )
+    if prepared_until is not None:
+        disabled = disabled.where(LEASE.c.start_date <= prepared_until)
+    left = ALLOCATION.alias()
+    ids: set[str] = set()
+    for statement in (
+        sa.select(LEASE.c.id).where(LEASE.c.degraded == sa.true(), opened),
+        held.join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id).where(
+            RESOURCE.c.down_since.is_not(None)
+        ),
+        disabled,
+        cordoned,
+        held.join(left, left.c.resource_id == ALLOCATION.c.resource_id).where(
+            left.c.replaced_at.is_not(None),
+            left.c.released == sa.false(),
+            left.c.reservation_id != ALLOCATION.c.reservation_id,
+        ),
+    ):
+        ids.update(session.scalars(statement))
+    return in_order(session, ids)
+
+
+def in_order(session: orm.Session, lease_ids: Collection[str]) -> list[str]:
+    """Return the leases in the order in which they are healed."""
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .where(LEASE.c.id.in_(lease_ids))
+            .order_by(
+                sa.case((LEASE.c.status == states.Lease.ACTIVE, 0), else_=1),
+                LEASE.c.start_date,
+                LEASE.c.created_at,
+                LEASE.c.id,
+            )
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """A reservation of a lease that is open, and one of its resources."""
+
+    lease_id: str
+    reservation_id: str
+    resource_type: str
+    params: Any
+    resource_id: int
+
+
+def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
+    """Return the resources of leases that have begun, or begin until then."""
+    statement = (
+        sa.select(
+            LEASE.c.id,
+            RESERVATION.c.id.label('reservation_id'),
+            RESERVATION.c.resource_type,
+            RESERVATION.c.params,
+            ALLOCATION.c.resource_id,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            LEASE.c.status.in_(states.OPEN),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    )
+    if until is not None:
+        statement = statement.where(LEASE.c.start_date <= until)
+    return [Held(*row) for row in session.execute(statement)]
+
+
+def replace(
+    session: orm.Session,
+    reservation_id: str,
+    resource_ids: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    """End the use of resources that were in use; they are occupied until they
+    are vacated."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+        .values(replaced_at=now, end_date=windows.ended(now))
+    )
+
+
+def give(
+    session: orm.Session,
+    reservation_id: str,
+    slots: Mapping[int, int],
+    amounts: Mapping[str, int] | None,
+    window: interval.Interval,
+    now: datetime.datetime,
+    *,
+    told: bool,
+) -> None:
+    """Give the reservation slots in place of others, in addition to what it
+    has. A resource that it had to leave before keeps its former given_at.
+
+    :param slots: resource id -> how many slots the reservation has there
+        afterwards
+    :param amounts: what each slot holds; None: a slot is the whole resource
+    :param told: whether the owner is told of what is given
+    """
+    former = {
+        row.resource_id: row.given_at
+        for row in session.execute(
+            sa.select(ALLOCATION.c.resource_id, ALLOCATION.c.given_at)
+            .where(
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.resource_id.in_(slots),
+                ALLOCATION.c.replaced_at.is_not(None),
+            )
+            # The last one counts.
+            .order_by(ALLOCATION.c.id)
+        )
+    }
+    windows.give(session, reservation_id, slots, amounts, window, now)
+    given = defaultdict(list)
+    for resource_id in slots:
+        given[former.get(resource_id, now if told else None)].append(
+            resource_id
+        )
+    for date, resource_ids in given.items():
+        session.execute(
+            sa.update(ALLOCATION)
+            .where(
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.resource_id.in_(resource_ids),
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.replaced_at.is_(None),
+            )
+            .values(given_at=date)
+        )
+
+
+def acknowledge(
+    session: orm.Session, reservation_id: str, now: datetime.datetime
+) -> None:
+    """Count the resources that the reservation has now as its original ones,
+    and no others."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(ALLOCATION.c.reservation_id == reservation_id)
+        .values(
+            given_at=sa.case(
+                (ALLOCATION.c.replaced_at.is_(None), None), else_=now
+            )
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flags:
+    """The marks of a reservation whose resources have failed.
+
+    :ivar missing: it lacks resources.
+    :ivar changed: it has others than at first.
+    :ivar reason: which resources it lacks that no other can replace.
+    """
+
+    missing: bool = False
+    changed: bool = False
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, reservation: objects.Reservation) -> 'Flags':
+        return cls(
+            reservation.missing_resources,
+            reservation.resources_changed,
+            reservation.missing_reason,
+        )
+
+
+def set_flags(
+    session: orm.Session,
+    reservation_id: str,
+    flags: Flags,
+    now: datetime.datetime,
+) -> None:
+    session.execute(
+        sa.update(RESERVATION)
+        .where(RESERVATION.c.id == reservation_id)
+        .values(
+            missing_resources=flags.missing,
+            resources_changed=flags.changed,
+            missing_reason=flags.reason,
+            updated_at=now,
+        )
+    )
+
+
+def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
+    """Return leases with a resource that was replaced by then, and is not
+    vacated yet."""
+    return set(
+        session.scalars(_holders().where(ALLOCATION.c.replaced_at <= before))
+    )
+
+
+def former(session: orm.Session, reservation_id: str) -> dict[int, int]:
+    """Return resource id -> slots, of resources that the reservation had to
+    leave, and others may have by now; a whole resource is one slot.
+
+    Resources that were replacements themselves are left out: to move from one
+    replacement to another would help nobody.
+    """
+    count = AMOUNT.alias()
+    return {
+        row.resource_id: row.amount or 1
+        for row in session.execute(
+            sa.select(ALLOCATION.c.resource_id, count.c.amount)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .outerjoin(
+                count,
+                sa.and_(
+                    count.c.allocation_id == ALLOCATION.c.id,
+                    count.c.resource_class
+                    == objects.slot_class(reservation_id),
+                ),
+            )
+            .where(
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.given_at.is_(None),
+                ALLOCATION.c.replaced_at.is_not(None),
+                holds.free(holds.Use.RETURN),
+            )
+            .order_by(ALLOCATION.c.resource_id)
+        )
+    }
+
+
+def returned(session: orm.Session) -> set[str]:
+    """Return active leases that have a replacement of a resource that is back
+    by now."""
+    given = ALLOCATION.alias()
+    return set(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .join(given, given.c.reservation_id == RESERVATION.c.id)
+            .where(
+                LEASE.c.degraded == sa.true(),
+                LEASE.c.status == states.Lease.ACTIVE,
+                RESERVATION.c.resources_changed == sa.true(),
+                ALLOCATION.c.given_at.is_(None),
+                ALLOCATION.c.replaced_at.is_not(None),
+                holds.free(holds.Use.RETURN),
+                given.c.given_at.is_not(None),
+                given.c.replaced_at.is_(None),
+                given.c.released == sa.false(),
+            )
+        )
+    )
+
+
+def down(session: orm.Session, before: datetime.datetime) -> set[str]:
+    """Return leases with a resource that had failed by then."""
+    return set(
+        session.scalars(
+            _holders()
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .where(RESOURCE.c.down_since <= before)
+        )
+    )
+
+
+def _holders() -> sa.Select[Any]:
+    return (
+        sa.select(RESERVATION.c.lease_id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(ALLOCATION.c.released == sa.false())
+    )
+
+
+def vacate(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    now: datetime.datetime,
+    resource_ids: Collection[int] | None = None,
+) -> None:
+    """Release resources that reservations had before they were replaced.
+
+    :param resource_ids: which of them; None: all
+    """
+    conditions = [
+        ALLOCATION.c.reservation_id.in_(reservation_ids),
+        ALLOCATION.c.replaced_at.is_not(None),
+        ALLOCATION.c.released == sa.false(),
+    ]
+    if resource_ids is not None:
+        conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
+    free = {
+        row.id: row.resource_id
+        for row in session.execute(
+            sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
+                *conditions
+            )
+        )
+    }
+    for page in pages.of(free):
+        session.execute(
+            sa.update(ALLOCATION)
+            .where(ALLOCATION.c.id.in_(page), *conditions)
+            .values(released=True)
+        )
+    if free:
+        mark_unprepared(session, free.values(), now)

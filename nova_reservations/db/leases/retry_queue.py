@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that wait for capacity, and hold nothing.
+
+They have an arrival. Other leases in CREATING wait for Nova's answer to a
+request for servers.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import itertools
+import operator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import counters
+from nova_reservations.db import models
+from nova_reservations.db.leases import leases
+from nova_reservations.objects import states
+
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+
+ARRIVAL = 'arrival'
+"""The counter of all leases that have ever had to wait."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """One of the reservations of a lease that waits."""
+
+    reservation_id: str
+    resource_type: str
+    params: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """The facts that have to be known of each lease that waits."""
+
+    lease_id: str
+    arrival: int
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    duration: int | None
+    wanted: tuple[Wanted, ...]
+
+
+def arrive(session: orm.Session) -> int:
+    """Return the number of a lease that begins to wait now."""
+    return counters.number(session, ARRIVAL)
+
+
+def is_any(
+    session: orm.Session,
+    arrival: int,
+    starting_after: datetime.datetime | None = None,
+) -> bool:
+    """Return whether a lease waits that has come after arrival, and would
+    start after starting_after if it got anything."""
+    behind = sa.select(LEASE.c.id).where(
+        LEASE.c.status == states.Lease.CREATING, LEASE.c.arrival > arrival
+    )
+    if starting_after is not None:
+        behind = behind.where(LEASE.c.start_date > starting_after)
+    return session.scalar(behind.limit(1)) is not None
+
+
+def positions(
+    session: orm.Session, arrivals: Collection[int]
+) -> dict[int, int]:
+    """Return arrival -> position in the queue, from 1, of those of the leases
+    that still wait."""
+    waits = (
+        LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.arrival.is_not(None),
+    )
+    ahead = session.scalar(
+        sa.select(sa.func.count()).where(
+            *waits, LEASE.c.arrival < min(arrivals)
+        )
+    )
+    line = session.scalars(
+        sa.select(LEASE.c.arrival)
+        .where(*waits, LEASE.c.arrival.between(min(arrivals), max(arrivals)))
+        .order_by(LEASE.c.arrival)
+    )
+    return {
+        arrival: position
+        for position, arrival in enumerate(line, (ahead or 0) + 1)
+        if arrival in arrivals
+    }
+
+
+def in_order(session: orm.Session) -> list[Waiting]:
+    """Return all that wait, in the order of their arrival."""
+    rows = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.arrival,
+            LEASE.c.start_date,
+            LEASE.c.end_date,
+            LEASE.c.duration,
+            RESERVATION.c.id.label('reservation_id'),
+            RESERVATION.c.resource_type,
+            RESERVATION.c.params,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(
+            LEASE.c.status == states.Lease.CREATING,
+            LEASE.c.arrival.is_not(None),
+        )
+        .order_by(LEASE.c.arrival, RESERVATION.c.position)
+    )
+    found = []
+    for _, group in itertools.groupby(rows, operator.attrgetter('id')):
+        reservations = list(group)
+        lease = reservations[0]
+        found.append(
+            Waiting(
+                lease.id,
+                lease.arrival,
+                lease.start_date,
+                lease.end_date,
+                lease.duration,
+                tuple(Wanted(*row[5:]) for row in reservations),
+            )
+        )
+    return found
+
+
+def in_hand(
+    session: orm.Session, now: datetime.datetime
+) -> list[objects.Lease]:
+    """Return the waiting leases that workers are trying to book now."""
+    return leases.meeting(
+        session,
+        LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.arrival.is_not(None),
+        LEASE.c.claimed_by.is_not(None),
+        LEASE.c.due_at > now,
+    )

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that were refused: a row for each ask of a project and day.
+
+Every function joins the caller's transaction.
+
+Decision 0038: doc/source/decisions/0038-demand-is-what-was-refused
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.db.holdings import promises
+from nova_reservations.objects import interval
+from nova_reservations.objects import refusal as refusals
+
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+REFUSAL = models.table(models.Refusal)
+RESERVATION = models.table(models.Reservation)
+
+
+class Booked(NamedTuple):
+    """A resource that a reservation had, has, or will have."""
+
+    id: int
+    resource_id: int
+    reservation_id: str
+    start: datetime.datetime
+    end: datetime.datetime
+    exclusive: bool
+
+
+def digests(
+    session: orm.Session, project_id: str, day: datetime.date, limit: int
+) -> set[str]:
+    """Return the digests of what a project was refused on a day, up to a
+    limit."""
+    return set(
+        session.scalars(
+            sa.select(REFUSAL.c.digest)
+            .where(REFUSAL.c.project_id == project_id, REFUSAL.c.day == day)
+            .limit(limit)
+        )
+    )
+
+
+def insert(session: orm.Session, refusal: refusals.Refusal) -> None:
+    """:raises: Conflict, at the commit at the latest, if it is recorded"""
+    session.execute(
+        sa.insert(REFUSAL).values(
+            project_id=refusal.project_id,
+            day=refusal.asked_at.date(),
+            digest=refusal.digest,
+            asked_at=refusal.asked_at,
+            start_date=refusal.start,
+            end_date=refusal.end,
+            kind=refusal.kind,
+            reservations=refusal.description,
+        )
+    )
+
+
+def find(
+    session: orm.Session, query: refusals.RefusalQuery
+) -> list[refusals.Refusal]:
+    """Return a page of refusals, the oldest first.
+
+    :raises: InvalidInput if the marker is none of them
+    """
+    conditions: list[sa.ColumnElement[bool]] = []
+    if query.project_id is not None:
+        conditions.append(REFUSAL.c.project_id == query.project_id)
+    if query.start is not None:
+        conditions.append(REFUSAL.c.asked_at >= query.start)
+    if query.end is not None:
+        conditions.append(REFUSAL.c.asked_at < query.end)
+    if query.marker is not None:
+        conditions.append(_beyond(session, query.marker))
+    rows = session.execute(
+        sa.select(REFUSAL)
+        .where(*conditions)
+        .order_by(REFUSAL.c.asked_at, REFUSAL.c.id)
+        .limit(query.limit)
+    )
+    return [
+        refusals.Refusal(
+            row.project_id,
+            row.asked_at,
+            row.start_date,
+            row.end_date,
+            row.kind,
+            refusals.parts(row.reservations),
+            row.id,
+        )
+        for row in rows
+    ]
+
+
+def _beyond(session: orm.Session, marker: int) -> sa.ColumnElement[bool]:
+    last = session.scalar(
+        sa.select(REFUSAL.c.asked_at).where(REFUSAL.c.id == marker)
+    )
+    if last is None:
+        raise exception.InvalidInput(reason=f'marker {marker} is no refusal')
+    return sa.and_(
+        REFUSAL.c.asked_at >= last,
+        sa.or_(REFUSAL.c.asked_at > last, REFUSAL.c.id > marker),
+    )
+
+
+def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
+    """Delete the oldest refusals from before a time; return how many.
+
+    :param limit: how many at most
+    """
+    # Ids first, for MariaDB.
+    ids = session.scalars(
+        sa.select(REFUSAL.c.id)
+        .where(REFUSAL.c.asked_at < before)
+        .order_by(REFUSAL.c.asked_at, REFUSAL.c.id)
+        .limit(limit)
+    ).all()
+    for page in pages.of(ids):
+        session.execute(sa.delete(REFUSAL).where(REFUSAL.c.id.in_(page)))
+    return len(ids)
+
+
+def booked(
+    session: orm.Session, window: interval.Interval
+) -> tuple[list[Booked], Mapping[int, Mapping[str, int]]]:
+    """Return what leases had in a window; and the id of each share -> its
+    units of each resource class."""
+    within = (
+        ALLOCATION.c.start_date < window.end,
+        ALLOCATION.c.end_date > window.start,
+    )
+    rows = session.execute(
+        sa.select(
+            ALLOCATION.c.id,
+            ALLOCATION.c.resource_id,
+            ALLOCATION.c.reservation_id,
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.exclusive,
+        ).where(*within)
+    )
+    units: dict[int, dict[str, int]] = {}
+    for row in session.execute(
+        sa.select(AMOUNT)
+        .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
+        .where(*within)
+    ):
+        units.setdefault(row.allocation_id, {})[row.resource_class] = (
+            row.amount
+        )
+    return [Booked(*row) for row in rows], units
+
+
+def asked(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> list[promises.Movable]:
+    """Return what reservations ask for."""
+    found = []
+    for page in pages.of(reservation_ids):
+        for row in session.execute(
+            sa.select(
+                RESERVATION.c.id,
+                RESERVATION.c.lease_id,
+                RESERVATION.c.resource_type,
+                sa.cast(RESERVATION.c.params, sa.Text),
+            ).where(RESERVATION.c.id.in_(page))
+        ):
+            found.append(promises.Movable(*row))
+    return found

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drainable hosts: they are open to all, unless they are emptied for a lease.
+
+``fenced_for`` names the lease, and is set by compare and set. Whether the host
+is to be given back follows from the state of the lease, and is stored nowhere
+else: so no crash can leave it half decided.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import counters
+from nova_reservations.db import models
+from nova_reservations.db import tasks
+from nova_reservations.db.resources import closings
+from nova_reservations.db.resources import holds
+from nova_reservations.db.resources import hosts
+from nova_reservations.db.resources import judgements
+from nova_reservations.db.resources import requirements as sql
+from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+
+RESOURCE = models.table(models.Resource)
+HOST = models.table(models.Host)
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+UNFIT = models.table(models.UnfitHost)
+
+TASK = 'drainable_hosts'
+"""The task that follows the aggregate of drainable hosts, and gives back those
+that no lease needs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DrainableHost:
+    """:ivar generation: that of the resource when the rest was read.
+
+    :ivar provider_generation: placement's, when its facts were read.
+    """
+
+    resource: objects.Resource
+    generation: int
+    provider_generation: int
+    fenced_for: str | None
+    fenced_at: datetime.datetime | None
+
+
+def find(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> list[DrainableHost]:
+    """Return the hosts that meet conditions, in the order of their ids."""
+    return [_drainable(row) for row in session.execute(_select(*conditions))]
+
+
+def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        sa.select(RESOURCE, HOST.c.provider_generation)
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .where(
+            RESOURCE.c.role == states.Role.DRAINABLE,
+            RESOURCE.c.resource_type == objects.HOST,
+            *conditions,
+        )
+        .order_by(RESOURCE.c.id)
+    )
+
+
+def _drainable(row: sa.Row[Any]) -> DrainableHost:
+    return DrainableHost(
+        objects.Resource(row.id, row.resource_type, row.name, row.uuid),
+        row.generation,
+        row.provider_generation,
+        row.fenced_for,
+        row.fenced_at,
+    )
+
+
+def fenced(session: orm.Session) -> list[DrainableHost]:
+    return find(session, RESOURCE.c.fenced_for.is_not(None))
+
+
+def offers(
+    session: orm.Session,
+    lease_id: str,
+    expression: requirements.Expression | None,
+    window: interval.Interval,
+    limit: int,
+) -> list[DrainableHost]:
+    """Return drainable hosts that the lease could have in the window, first
+    those that are fenced for it.
+
+    They work, meet the requirements, and are held by no lease. At most
+    ``limit`` hosts are returned.
+    """
+    unfit = sa.exists().where(
+        UNFIT.c.lease_id == lease_id, UNFIT.c.resource_id == RESOURCE.c.id
+    )
+    held = sa.exists().where(
+        ALLOCATION.c.resource_id == RESOURCE.c.id,
+        ALLOCATION.c.released == sa.false(),
+        ALLOCATION.c.start_date < window.end,
+    )
+    is_fenced_for_it = RESOURCE.c.fenced_for == lease_id
+    found: list[DrainableHost] = []
+    for taken in (is_fenced_for_it, RESOURCE.c.fenced_for.is_(None)):
+        statement = _select(taken, holds.free(holds.Use.DRAIN), ~unfit, ~held)
+        if expression is not None:
+            statement = statement.where(
+                sql.clause(
+                    expression, passing=judgements.passing(session, expression)
+                )
+            )
+        found += map(_drainable, session.execute(statement.limit(limit)))
+    return found[:limit]
+
+
+def fence(
+    session: orm.Session,
+    chosen: Collection[DrainableHost],
+    lease_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Take hosts for the lease, all or none.
+
+    :raises: Conflict if one of them is no longer as it was seen
+    """
+    for drainable in sorted(
+        chosen, key=lambda drainable: drainable.resource.id
+    ):
+        done = session.execute(
+            sa.update(RESOURCE)
+            .where(
+                RESOURCE.c.id == drainable.resource.id,
+                RESOURCE.c.generation == drainable.generation,
+                RESOURCE.c.role == states.Role.DRAINABLE,
+                RESOURCE.c.fenced_for.is_(None),
+            )
+            .values(
+                fenced_for=lease_id,
+                fenced_at=now,
+                generation=drainable.generation + 1,
+                updated_at=now,
+            )
+        )
+        if done.rowcount != 1:  # type: ignore[attr-defined]
+            raise exception.Conflict(kind='Resource', id=drainable.resource.id)
+    counters.increment(session, hosts.POOL)
+
+
+def unfence(
+    session: orm.Session,
+    resource_id: int,
+    lease_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Open a host to everybody, if the fence still is the lease's."""
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id, RESOURCE.c.fenced_for == lease_id)
+        .values(
+            fenced_for=None,
+            fenced_at=None,
+            generation=RESOURCE.c.generation + 1,
+            updated_at=now,
+        )
+    )
+    closings.delete(session, resource_id)
+    counters.increment(session, hosts.POOL)
+
+
+def unneeded(
+    session: orm.Session, resource_id: int | None = None
+) -> list[DrainableHost]:
+    """Return the fenced hosts that are to be given back: their lease is not
+    looking for hosts, or cannot use them, and no lease holds them.
+
+    :param resource_id: only this one
+    """
+    looking = sa.exists().where(
+        LEASE.c.id == RESOURCE.c.fenced_for,
+        LEASE.c.status == states.Lease.IN_PROGRESS,
+    )
+    unfit = sa.exists().where(
+        UNFIT.c.lease_id == RESOURCE.c.fenced_for,
+        UNFIT.c.resource_id == RESOURCE.c.id,
+    )
+    held = sa.exists().where(
+        ALLOCATION.c.resource_id == RESOURCE.c.id,
+        ALLOCATION.c.released == sa.false(),
+    )
+    conditions = [
+        RESOURCE.c.fenced_for.is_not(None),
+        sa.or_(~looking, unfit),
+        ~held,
+    ]
+    if resource_id is not None:
+        conditions.append(RESOURCE.c.id == resource_id)
+    return find(session, *conditions)
+
+
+def set_unfit(
+    session: orm.Session,
+    lease_id: str,
+    reasons: Mapping[int, str],
+    now: datetime.datetime,
+) -> None:
+    """Record that the lease can't use these hosts; they are given back.
+
+    :param reasons: resource id -> why, in words for its owner
+    """
+    for resource_id, reason in sorted(reasons.items()):
+        session.execute(
+            sa.insert(UNFIT).values(
+                lease_id=lease_id, resource_id=resource_id, reason=reason
+            )
+        )
+    tasks.hurry(session, TASK, now)
+
+
+def unfit(session: orm.Session, lease_id: str) -> list[str]:
+    """Return why hosts were no use to the lease."""
+    return list(
+        session.scalars(
+            sa.select(UNFIT.c.reason)
+            .where(UNFIT.c.lease_id == lease_id)
+            .order_by(UNFIT.c.resource_id)
+        )
+    )
+
+
+def came_free(
+    session: orm.Session, lease_id: str, now: datetime.datetime
+) -> None:
+    """Make a worker soon give back the hosts that were fenced for the lease,
+    and are not needed any more after this transaction."""
+    taken = session.scalar(
+        sa.select(RESOURCE.c.id)
+        .where(RESOURCE.c.fenced_for == lease_id)
+        .limit(1)
+    )
+    if taken is not None:
+        tasks.hurry(session, TASK, now)
+
+
+def enrol(
+    session: orm.Session, resource_id: int, now: datetime.datetime
+) -> None:
+    """Move a drainable host into the pool.
+
+    :raises: Conflict if the host is fenced, or is not drainable
+    """
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(
+            RESOURCE.c.id == resource_id,
+            RESOURCE.c.role == states.Role.DRAINABLE,
+            RESOURCE.c.fenced_for.is_(None),
+        )
+        .values(
+            role=states.Role.POOL,
+            generation=RESOURCE.c.generation + 1,
+            updated_at=now,
+        )
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.Conflict(kind='Resource', id=resource_id)
+    counters.increment(session, hosts.POOL)
+
+
+def forget(session: orm.Session, drainable: DrainableHost) -> None:
+    """Delete a host that is not drainable any more.
+
+    :raises: Conflict if another writer was first
+    :raises: HostInUse if a lease has it
+    """
+    # The lock on its row keeps other leases out until the commit.
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(
+            RESOURCE.c.id == drainable.resource.id,
+            RESOURCE.c.generation == drainable.generation,
+            RESOURCE.c.role == states.Role.DRAINABLE,
+            RESOURCE.c.fenced_for.is_(None),
+        )
+        .values(generation=drainable.generation + 1)
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.Conflict(kind='Resource', id=drainable.resource.id)
+    hosts.delete(session, drainable.resource.id)

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emptying hosts for a lease of type best_effort, while it is IN_PROGRESS.
+
+A worker looks, does the next step, and gives the lease back; no worker waits.
+A host is fenced in the database before anything is done with it. Nova's own
+records tell what was begun with a server, so the next worker goes on there.
+
+1. Choose: the cheapest hosts that, with the free ones of the pool, suffice,
+   and whose servers have somewhere to go.
+2. Fence: take them all, or none, and keep new servers out.
+3. Drain: move their servers, a few at a time.
+4. Book: once the hosts are empty, the lease is booked as any lease is. It is
+   then PENDING, and starts.
+
+A host that could not be emptied is given up, and another chosen in its place.
+``drainable_hosts.py`` gives back fenced hosts that are not needed; it finds
+them by their rows.
+
+Decision 0015: doc/source/decisions/0015-hosts-are-emptied-by-looking
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db.leases import leases
+from nova_reservations.db.resources import closings
+from nova_reservations.db.resources import drainable_hosts
+from nova_reservations.engine import builds
+from nova_reservations.engine import claims
+from nova_reservations.engine import notifications
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
+from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import queue
+from nova_reservations.engine.emptying import drain_candidates
+from nova_reservations.engine.emptying import drainable_hosts as drainables
+from nova_reservations.engine.waiting import retry
+from nova_reservations.objects import states
+from nova_reservations.plugins.drain_strategies import base
+
+LOG = log.getLogger(__name__)
+
+SOON = datetime.timedelta(seconds=1)
+LATER = datetime.timedelta(seconds=5)
+
+AT_ONCE = 8
+"""The most servers that are moved for a lease at the same time."""
+
+TOO_FEW = 'Not enough hosts can be emptied'
+
+
+class BestEffort:
+    def __init__(
+        self,
+        database: api.Database,
+        cloud: ports.Cloud,
+        types: resource_types.Types,
+        strategy: base.DrainStrategy,
+        options: settings.Settings,
+        notify: ports.Notifier,
+        limits: limits.ProjectLimits,
+    ) -> None:
+        self.database = database
+        self.cloud = cloud
+        self.types = types
+        self.options = options
+        self.notify = notify
+        self.limits = limits
+        self.allocations = allocations.Allocations(types, options)
+        self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
+        self.builds = builds.Builds(cloud, options)
+
+    def advance(
+        self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
+    ) -> steps.Next:
+        """Do the next thing for a lease that a worker holds.
+
+        :raises: ClaimLost, CloudUnavailable
+        """
+        try:
+            return self._advance(lease, now, check)
+        except exception.InvalidInput as error:
+            # The lease was valid when it was asked for, but now never will be.
+            why = objects.Reason.of(error)
+            self._end(lease, states.Lease.ERROR, why, now)
+            return steps.Again()
+        except exception.CloudRefused as error:
+            # Wait: an operator may mend the cause, or the lease times out at
+            # last. The error may name hosts of others, so only operators see
+            # it.
+            return steps.Wait(
+                objects.Reason(
+                    'The hosts that could be emptied can not be used at this '
+                    'moment: an administrator can see why',
+                    str(error),
+                ),
+                LATER,
+            )
+
+    def _advance(
+        self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
+    ) -> steps.Next:
+        if late := self._too_late(lease, now):
+            self._end(lease, states.Lease.TIMEDOUT, late, now)
+            return steps.Again()
+        with self.database.reader() as session:
+            prospect = drain_candidates.find(
+                session, lease, now, self.types, self.options
+            )
+        taken = {
+            drainable.resource.id: drainable for drainable in prospect.taken
+        }
+        chosen = prospect.choose(list(taken))
+        if chosen is None:
+            return self._take(lease, prospect, now)
+        needed = [taken[key] for key in sorted(chosen & taken.keys())]
+        return self._drain(lease, needed, now, check)
+
+    def _too_late(
+        self, lease: objects.Lease, now: datetime.datetime
+    ) -> objects.Reason | None:
+        """Return why no hosts are emptied any more; None: they are."""
+        try:
+            queue.window(lease, now)
+        except exception.NotEnoughResources as error:
+            return objects.Reason.of(error)
+        timeout = self.options.best_effort_timeout
+        if now < lease.created_at + timeout:
+            return None
+        last = lease.why or objects.Reason.plain('nothing')
+        return last.after(
+            f'No hosts could be emptied within {timeout.total_seconds():.0f} '
+            'seconds. The last was: '
+        )
+
+    # Choose, and fence
+
+    def _take(
+        self,
+        lease: objects.Lease,
+        prospect: drain_candidates.Prospect,
+        now: datetime.datetime,
+    ) -> steps.Next:
+        if not prospect.suffices():
+            with self.database.reader() as session:
+                reasons = drainable_hosts.unfit(session, lease.id)
+            if not reasons:
+                # Other leases have the hosts, and may give them back.
+                return steps.Wait(objects.Reason.plain(TOO_FEW), LATER)
+            why = _too_few(reasons)
+            self._end(lease, states.Lease.ERROR, why, now)
+            return steps.Again()
+        chosen = self.candidates.choose(prospect, now)
+        if not chosen:
+            return steps.Wait(
+                objects.Reason.plain(
+                    'No hosts can be emptied now: their servers can not be '
+                    'moved in the state that they are in, or have nowhere to '
+                    'go'
+                ),
+                LATER,
+            )
+
+        def take(session: api.Session) -> None:
+            drainable_hosts.fence(session, chosen, lease.id, now)
+
+        self._write(lease, now, take)
+        LOG.info(
+            'Hosts %(hosts)s are emptied for lease %(lease)s',
+            {
+                'hosts': ', '.join(
+                    drainable.resource.name for drainable in chosen
+                ),
+                'lease': lease.id,
+            },
+        )
+        return steps.Again()
+
+    # Drain
+
+    def _drain(
+        self,
+        lease: objects.Lease,
+        needed: Sequence[drainable_hosts.DrainableHost],
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> steps.Next:
+        hosts = [drainable.resource for drainable in needed]
+        for host in hosts:
+            check()
+            self.cloud.aggregates.mark(host)
+        if any(
+            drainable.fenced_at is not None
+            and now < drainable.fenced_at + self.options.settle
+            for drainable in needed
+        ):
+            return steps.Wait(
+                objects.Reason.plain(
+                    'Waiting for servers that are on their way'
+                ),
+                SOON,
+            )
+        closed = self._closings(lease, hosts, now)
+        if overdue := self._overdue(closed, now):
+            self._give_up(lease, overdue, now)
+            return steps.Again()
+        left = self.builds.left(
+            frozenset[str]().union(*(closing.servers for closing in closed))
+        )
+        if left:
+            in_flight = objects.plural(
+                len(left), 'server that was', 'servers that were'
+            )
+            return steps.Wait(
+                objects.Reason.plain(
+                    f'Waiting for {in_flight} being built or moved when the '
+                    'hosts were taken'
+                ),
+                SOON,
+            )
+        occupancies = self.cloud.servers.occupancy(hosts)
+        full = {
+            name: occupancy
+            for name, occupancy in occupancies.items()
+            if not occupancy.empty
+        }
+        if not full:
+            return self._grant(lease, [host.id for host in hosts], now)
+        failed = self._move(lease, hosts, full, now, check)
+        if failed:
+            ids = {host.name: host.id for host in hosts}
+            self._give_up(
+                lease,
+                {ids[name]: reason for name, reason in failed.items()},
+                now,
+            )
+            return steps.Again()
+        return steps.Wait(_full(full), SOON)
+
+    def _give_up(
+        self,
+        lease: objects.Lease,
+        reasons: Mapping[int, str],
+        now: datetime.datetime,
+    ) -> None:
+        def give_up(session: api.Session) -> None:
+            drainable_hosts.set_unfit(session, lease.id, reasons, now)
+
+        # Must be written before anything is undone.
+        self._write(lease, now, give_up)
+
+    def _closings(
+        self,
+        lease: objects.Lease,
+        hosts: Sequence[objects.Resource],
+        now: datetime.datetime,
+    ) -> list[closings.Closing]:
+        """Return the servers that were in flight when the hosts were closed;
+        make these lists if that was not done yet."""
+        with self.database.reader() as session:
+            known = [closings.get(session, host.id) for host in hosts]
+        if all(closing and closing.attempt == lease.id for closing in known):
+            return [closing for closing in known if closing is not None]
+        servers = self.builds.listed(hosts)
+        begun: list[closings.Closing] = []
+
+        def begin(session: api.Session) -> None:
+            begun.clear()
+            for host in hosts:
+                closing = closings.begin(session, host.id, lease.id)
+                closings.set_list(session, closing, servers[host.name], now)
+                begun.append(
+                    dataclasses.replace(
+                        closing,
+                        listed_at=now,
+                        servers=frozenset(servers[host.name]),
+                    )
+                )
+
+        self._write(lease, now, begin)
+        return begun
+
+    def _overdue(
+        self, closed: Collection[closings.Closing], now: datetime.datetime
+    ) -> dict[int, str]:
+        """Return resource id -> reason, of hosts for which servers in flight
+        were waited for too long."""
+        found = {}
+        for closing in closed:
+            if not self.builds.is_overdue(closing, now):
+                continue
+            left = self.builds.left(closing.servers)
+            if left:
+                LOG.warning(
+                    'Host %(id)s is given up: these servers were being built '
+                    'or moved when it was closed, and still are: %(servers)s',
+                    {
+                        'id': closing.resource_id,
+                        'servers': builds.named(left),
+                    },
+                )
+                found[closing.resource_id] = (
+                    'servers that were being built or moved when it was '
+                    'taken still are'
+                )
+        return found
+
+    def _move(
+        self,
+        lease: objects.Lease,
+        hosts: Collection[objects.Resource],
+        full: Mapping[str, ports.Occupancy],
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> dict[str, str]:
+        """Begin to move some more servers; return service host -> reason, of
+        hosts that can't be emptied."""
+        servers = [
+            server
+            for _, occupancy in sorted(full.items())
+            for server in occupancy.servers
+        ]
+        idle = [
+            server for server in servers if drain_candidates.is_movable(server)
+        ]
+        stranded = self.candidates.stranded(idle, now)
+        if stranded:
+            return stranded
+        # Moves that were begun come first, and count against AT_ONCE.
+        begun = [
+            server
+            for server in servers
+            if not drain_candidates.is_movable(server)
+        ]
+        batch = [*begun, *idle[: max(0, AT_ONCE - len(begun))]]
+        failed: dict[str, str] = {}
+        for host in hosts:
+            outcome = self.cloud.servers.drain_servers(
+                [server for server in batch if server.host == host.name],
+                drainables.order(lease.id, host),
+                now,
+                check,
+            )
+            for uuid, reason in outcome.failed.items():
+                failed[host.name] = (
+                    f'server {uuid} stays on host {host.name}: {reason.whole}'
+                )
+        return failed
+
+    # Book
+
+    def _grant(
+        self,
+        lease: objects.Lease,
+        empty: Collection[int],
+        now: datetime.datetime,
+    ) -> steps.Next:
+        """Give the lease the emptied hosts, and free hosts of the pool."""
+
+        ids = [item.id for item in lease.reservations]
+        guard = self.limits.guard(lease)
+
+        def grant(attempt: transactions.Attempt) -> objects.Lease:
+            with self.database.writer() as session:
+                guard.begin(session)
+                attempt.begin(session)
+                granted, _ = retry.grant(
+                    session,
+                    lease,
+                    now,
+                    self.allocations,
+                    allocations.Terms(
+                        held=dict.fromkeys(ids, empty),
+                        recheck=ids,
+                        best_fit=attempt.number == 1,
+                    ),
+                )
+                drainable_hosts.came_free(session, lease.id, now)
+                guard.check(session, granted, now)
+                return granted
+
+        try:
+            granted = transactions.retry(grant)
+        except exception.NotEnoughResources as refusal:
+            # Hosts of the pool that were free are taken by now.
+            return steps.Wait(objects.Reason.of(refusal), SOON)
+        except exception.OverLimit as refusal:
+            why = objects.Reason.of(refusal)
+            if refusal.values.get('leaving'):
+                # Another lease of the project is giving something back, as a
+                # rule within seconds.
+                return steps.Wait(why, LATER)
+            # The lease was within the limits when emptying began.
+            self._end(lease, states.Lease.ERROR, why, now)
+            return steps.Again()
+        except exception.Contended as error:
+            return steps.Wait(objects.Reason.of(error), SOON)
+        LOG.info(
+            'Hosts were emptied for lease %(lease)s of project %(project)s, '
+            'which is promised from %(start)s to %(end)s',
+            {
+                'lease': granted.id,
+                'project': granted.project_id,
+                'start': granted.start_date,
+                'end': granted.end_date,
+            },
+        )
+        return steps.Again()
+
+    # The end without enough hosts
+
+    def _end(
+        self,
+        lease: objects.Lease,
+        status: states.Lease,
+        reason: objects.Reason,
+        now: datetime.datetime,
+    ) -> None:
+        """Record that the search has ended, before anything is undone."""
+
+        def end(session: api.Session) -> None:
+            drainable_hosts.came_free(session, lease.id, now)
+
+        self._write(
+            lease,
+            now,
+            end,
+            status=status,
+            status_reason=reason,
+            reservations=states.Reservation.ERROR,
+            events={states.EventType.START: states.Event.ERROR},
+        )
+        with self.database.reader() as session:
+            ended = leases.get(session, lease.id)
+        self.notify(
+            notifications.TIMEDOUT
+            if status == states.Lease.TIMEDOUT
+            else notifications.failed(states.EventType.START),
+            notifications.payload(ended),
+        )
+        LOG.info(
+            'Lease %(lease)s of project %(project)s is %(status)s: %(reason)s',
+            {
+                'lease': lease.id,
+                'project': lease.project_id,
+                'status': status,
+                'reason': reason,
+            },
+        )
+
+    def _write(
+        self,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        change: Callable[[api.Session], None],
+        **columns: Any,
+    ) -> None:
+        """Write a change if the worker still holds the lease as it has seen
+        it.
+
+        :raises: ClaimLost, also if another lease was first to take a host: the
+            lease is then looked at anew
+        """
+        with claims.kept(lease), self.database.writer() as session:
+            leases.change(session, lease, now, **columns)
+            change(session)
+
+
+def _too_few(reasons: Collection[str]) -> objects.Reason:
+    """:param reasons: why hosts could not be emptied; only operators read
+    them, because others still have the hosts"""
+    return objects.Reason(
+        f'{TOO_FEW}; {len(reasons)} could not be',
+        '; '.join([TOO_FEW, *reasons]),
+    )
+
+
+def _full(hosts: Mapping[str, ports.Occupancy]) -> objects.Reason:
+    number = sum(len(occupancy.servers) for occupancy in hosts.values())
+    waits = (
+        f'Waiting for {objects.plural(number, "server", "servers")} to leave'
+    )
+    return objects.Reason(
+        f'{waits} {objects.plural(len(hosts), "host", "hosts")}',
+        f'{waits} {", ".join(sorted(hosts))}',
+    )

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Monitoring: records the conditions of resources as monitors report them.
+
+Healing is another task. The transaction that records a failure or a recovery
+makes that task due, and the next free worker does it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import functools
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import tasks
+from nova_reservations.db.holdings import healing
+from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import server_failures
+from nova_reservations.db.resources import conditions
+from nova_reservations.db.resources import hosts
+from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
+from nova_reservations.engine.healing import mass_failure
+from nova_reservations.objects import holds
+from nova_reservations.objects import states
+from nova_reservations.planner import failures
+from nova_reservations.plugins.monitors import base
+
+LOG = log.getLogger(__name__)
+
+
+Domains = Callable[[Collection[str]], Mapping[str, str]]
+"""Returns name of a resource -> domain of resources that may fail together;
+resources that are left out are one domain."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _News:
+    """A resource whose condition has changed."""
+
+    resource: objects.Resource
+    was: objects.Condition
+    condition: objects.Condition
+
+    @property
+    def fails_or_is_back(self) -> bool:
+        return self.was.failed != self.condition.failed
+
+    @property
+    def is_bookable(self) -> bool:
+        return not holds.forbidding(self.condition, holds.Use.RETURN)
+
+
+class Monitoring:
+    def __init__(
+        self,
+        database: api.Database,
+        monitors: Sequence[base.Monitor],
+        options: settings.Settings,
+        notify: ports.Notifier,
+    ) -> None:
+        self.database = database
+        self.monitors = monitors
+        self.options = options
+        self.notify = notify
+
+    def poll(self, now: datetime.datetime, held_only: bool = False) -> None:
+        """Let each monitor look at all that it knows.
+
+        :param held_only: only at what has failed, is down or is disabled: that
+            it works again, or stays down for too long, no notification may
+            tell
+        """
+        for monitor in self.monitors:
+            with self.database.reader() as session:
+                known = conditions.known(
+                    session, monitor.resource_type, held_only=held_only
+                )
+            if not known:
+                continue
+            changes = base.Changes()
+            try:
+                changes = monitor.check_held(
+                    sorted({row.resource.name for row in known}),
+                    functools.partial(
+                        self._holders, monitor.resource_type, now
+                    ),
+                    now,
+                )
+            except exception.CloudUnavailable as error:
+                LOG.warning(
+                    'The conditions of resources of type %(type)s are not '
+                    'known: %(reason)s',
+                    {'type': monitor.resource_type, 'reason': error},
+                )
+            seen = changes.names
+            self._wait_anew(
+                [row for row in known if row.resource.name not in seen], now
+            )
+            self.record(monitor.resource_type, changes, now, monitor.domains)
+
+    def _holders(
+        self, resource_type: str, now: datetime.datetime
+    ) -> Mapping[str, Collection[str]]:
+        with self.database.reader() as session:
+            return conditions.holders(session, resource_type, now)
+
+    def _wait_anew(
+        self, unheard: Collection[conditions.Known], now: datetime.datetime
+    ) -> None:
+        """Let the time for which resources are down count from now on: nobody
+        can tell whether they still are."""
+        waiting = sorted(
+            row.resource.id
+            for row in unheard
+            if row.condition.hold == states.Hold.DOWN
+        )
+        if not waiting:
+            return
+        with self.database.writer() as session:
+            conditions.wait_anew(session, waiting, now)
+
+    @property
+    def subscriptions(self) -> list[base.Subscription]:
+        """The notifications that monitors want."""
+        return [
+            subscription
+            for monitor in self.monitors
+            for subscription in monitor.subscriptions
+        ]
+
+    def on_notification(
+        self,
+        event_type: str,
+        payload: Mapping[str, Any],
+        now: datetime.datetime,
+        exchange: str | None = None,
+        priority: str = 'info',
+    ) -> None:
+        """Let the monitors that subscribe to a notification interpret it.
+
+        :param exchange: the exchange that it came by, as subscriptions name it
+        :raises: CloudUnavailable, DatabaseUnavailable; the next poll will find
+            what was missed
+        """
+        for monitor in self.monitors:
+            if any(
+                subscription.has(event_type, exchange, priority)
+                for subscription in monitor.subscriptions
+            ):
+                changes = monitor.on_notification(event_type, payload, now)
+                self.record(
+                    monitor.resource_type, changes, now, monitor.domains
+                )
+                if monitor.resource_type == objects.HOST and changes.names:
+                    self._look_at_servers(now)
+
+    def _look_at_servers(self, now: datetime.datetime) -> None:
+        """Make a worker check whether servers with a lease of their own are
+        on a host that has changed."""
+        with self.database.writer() as session:
+            tasks.hurry(session, server_failures.TASK, now)
+
+    def record(
+        self,
+        resource_type: str,
+        changes: base.Changes,
+        now: datetime.datetime,
+        domains: Domains = lambda names: {},
+    ) -> None:
+        """Write the changed conditions of our resources."""
+        with self.database.reader() as session:
+            seen = conditions.known(session, resource_type, changes.names)
+        if not self._news(seen, changes, now) and not any(
+            row.braked_at for row in seen
+        ):
+            return
+        domain_of = self._domains(resource_type, domains)
+        news, verdict = transactions.retry(
+            lambda _: self._record(resource_type, changes, domain_of, now)
+        )
+        _log(resource_type, news)
+        for mass in verdict.told:
+            mass_failure.tell(resource_type, mass, self.notify)
+
+    def set_lost(
+        self, reasons: Mapping[str, str | None], now: datetime.datetime
+    ) -> None:
+        """Record that hosts can not be used, whatever their monitor sees, or
+        that they can again: then its next look tells whether they work.
+
+        :param reasons: name of a host -> why Nova or placement can not use
+            it; None: they can
+        :raises: CloudUnavailable, Contended
+        """
+        domain_of = self._domains(objects.HOST)
+        news, verdict = transactions.retry(
+            lambda _: self._record_lost(reasons, domain_of, now)
+        )
+        for item in news:
+            LOG.warning(
+                'Host %(name)s (host %(id)d) %(what)s',
+                {
+                    'name': item.resource.name,
+                    'id': item.resource.id,
+                    'what': 'can be used again'
+                    if item.condition.lost is None
+                    else f'counts as failed: {item.condition.lost}',
+                },
+            )
+        for mass in verdict.told:
+            mass_failure.tell(objects.HOST, mass, self.notify)
+
+    def _record_lost(
+        self,
+        reasons: Mapping[str, str | None],
+        domain_of: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> tuple[list[_News], mass_failure.Verdict]:
+        with self.database.writer() as session:
+            news = []
+            for row in conditions.known(session, objects.HOST, [*reasons]):
+                condition = failures.lost(
+                    row.condition, reasons[row.resource.name], now
+                )
+                if condition != row.condition:
+                    news.append(_News(row.resource, row.condition, condition))
+            verdict = self._write(session, objects.HOST, news, domain_of, now)
+            if any(item.condition.lost is None for item in news):
+                tasks.hurry(session, healing.MONITOR, now)
+        return news, verdict
+
+    def _news(
+        self,
+        known: Collection[conditions.Known],
+        changes: base.Changes,
+        now: datetime.datetime,
+    ) -> list[_News]:
+        """Return the resources whose conditions have changed."""
+        news = []
+        for row in known:
+            name = row.resource.name
+            condition = failures.condition(
+                row.condition,
+                failures.Sighting(
+                    failed=name in changes.failed,
+                    down=name in changes.down,
+                    disabled=name in changes.disabled,
+                ),
+                now,
+                self.options.down_after,
+            )
+            if condition != row.condition:
+                news.append(_News(row.resource, row.condition, condition))
+        return news
+
+    def _record(
+        self,
+        resource_type: str,
+        changes: base.Changes,
+        domain_of: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> tuple[list[_News], mass_failure.Verdict]:
+        with self.database.writer() as session:
+            news = self._news(
+                conditions.known(session, resource_type, changes.names),
+                changes,
+                now,
+            )
+            verdict = self._write(session, resource_type, news, domain_of, now)
+        return news, verdict
+
+    def _write(
+        self,
+        session: api.Session,
+        resource_type: str,
+        news: Collection[_News],
+        domain_of: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> mass_failure.Verdict:
+        for item in sorted(news, key=lambda item: item.resource.id):
+            conditions.set_condition(
+                session, item.resource.id, item.condition, now
+            )
+        healing.mark_unprepared(
+            session,
+            [item.resource.id for item in news if item.fails_or_is_back],
+            now,
+        )
+        verdict = mass_failure.apply(
+            session,
+            resource_type,
+            domain_of,
+            [item.resource.name for item in news if item.condition.works],
+            self.options,
+            now,
+        )
+        if news or verdict.released:
+            tasks.hurry(session, healing.HEAL, now)
+        if news:
+            # Facts of a host that is back are most often out of date.
+            tasks.hurry(session, hosts.REFRESH, now)
+        back = [item.resource.id for item in news if item.is_bookable]
+        if back:
+            capacity.freed(session, now, back)
+        return verdict
+
+    def _domains(
+        self, resource_type: str, domains: Domains | None = None
+    ) -> Mapping[str, str]:
+        """Return name -> domain, of all resources of a type; by default of
+        the type's own monitor."""
+        if domains is None:
+            domains = next(
+                (
+                    monitor.domains
+                    for monitor in self.monitors
+                    if monitor.resource_type == resource_type
+                ),
+                lambda names: {},
+            )
+        with self.database.reader() as session:
+            known = conditions.known(session, resource_type)
+        return _ask(domains, [row.resource.name for row in known])
+
+
+def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:
+    try:
+        return domains(names)
+    except exception.CloudUnavailable as error:
+        LOG.warning(
+            'The cells of hosts are not known, all count as one cell: %s',
+            error,
+        )
+        return {}
+
+
+def _log(resource_type: str, news: Collection[_News]) -> None:
+    by_words = defaultdict(list)
+    for item in news:
+        by_words[_words(item.condition)].append(item.resource.name)
+    for words, names in by_words.items():
+        LOG.warning(
+            'Resources of type %(type)s %(words)s: %(names)s',
+            {
+                'type': resource_type,
+                'words': words,
+                'names': ', '.join(sorted(names)),
+            },
+        )
+
+
+def _words(condition: objects.Condition) -> str:
+    match condition:
+        case objects.Condition(forced_down=True):
+            return 'have failed: they are forced down'
+        case objects.Condition(failed=True):
+            return 'have failed'
+        case objects.Condition(hold=states.Hold.DISABLED):
+            return 'are disabled: no new lease gets them'
+        case objects.Condition(hold=states.Hold.DOWN):
+            return 'are down, and fail if they stay so'
+    return 'are back'

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that a worker makes possible in a moment wait for it: those that
+name a lease whose start is due, changes of a lease that is giving something
+back, and the removal of a resource whose lease is ending.
+
+The worker is in another process, and is done most often within a second or
+two. So the state of the lease is read again and again; no connection and no
+lock is held in between. Few requests may wait: the others are answered at
+once.
+
+Decision 0065: doc/source/decisions/0065-usable-when-answered
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import datetime
+import threading
+
+from nova_reservations.db import api
+from nova_reservations.db.holdings import leaving
+from nova_reservations.db.leases import access
+from nova_reservations.db.leases import leases
+
+LONGEST = 3.0
+"""Seconds for which a request waits."""
+
+FIRST_PAUSE = 0.1
+"""Seconds until the second look. Each pause is half as long again."""
+
+LAST_PAUSE = 0.5
+"""Seconds between two looks at most."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timer:
+    """:ivar elapsed: returns seconds, by a clock that nobody sets.
+
+    :ivar pause: waits for so many seconds, and lets other threads run.
+    """
+
+    elapsed: Callable[[], float]
+    pause: Callable[[float], None]
+
+
+class ShortWaits:
+    """Each method returns False if there was no place to wait; True: look at
+    the lease again, whatever has come of it. The worker may have been done
+    before the first look, so that there was nothing left to wait for.
+
+    :param now: returns the time by which leases start.
+
+    :param places: how many requests of this process may wait at the same time.
+    """
+
+    def __init__(
+        self,
+        database: api.Database,
+        now: Callable[[], datetime.datetime],
+        timer: Timer,
+        places: int,
+    ) -> None:
+        self.database = database
+        self.now = now
+        self.timer = timer
+        self._places = threading.BoundedSemaphore(places)
+
+    def for_start(self, reservation_id: str) -> bool:
+        """Wait for the start of the reservation's lease, if it is due.
+
+        :raises: DatabaseUnavailable
+        """
+        with self._place() as is_free:
+            if not is_free:
+                return False
+            now = self.now()
+            self._watch(
+                lambda session: access.is_due(session, reservation_id, now)
+            )
+            return True
+
+    def for_update(self, lease_id: str) -> bool:
+        """Wait until Nova is in line with an active lease that was changed.
+
+        :raises: DatabaseUnavailable
+        """
+        with self._place() as is_free:
+            if is_free:
+                self._watch(
+                    lambda session: leases.is_being_updated(session, lease_id)
+                )
+            return is_free
+
+    def for_end(self, resource_id: int) -> bool:
+        """Wait until nobody has a resource that only ending leases have.
+
+        :raises: DatabaseUnavailable
+        """
+        with self._place() as is_free:
+            if is_free:
+                self._watch(
+                    lambda session: leaving.is_left_by_all(
+                        session, resource_id
+                    )
+                )
+            return is_free
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[bool]:
+        """Take a place to wait, if one is free; yield whether it was."""
+        is_free = self._places.acquire(blocking=False)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self._places.release()
+
+    def _watch(self, goes_on: Callable[[api.Session], bool]) -> None:
+        if not self._look(goes_on):
+            return
+        until = self.timer.elapsed() + LONGEST
+        pause = FIRST_PAUSE
+        while (left := until - self.timer.elapsed()) > 0:
+            self.timer.pause(min(pause, left))
+            if not self._look(goes_on):
+                break
+            pause = min(1.5 * pause, LAST_PAUSE)
+
+    def _look(self, goes_on: Callable[[api.Session], bool]) -> bool:
+        with self.database.reader() as session:
+            return goes_on(session)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of resources over time, for those who plan."""

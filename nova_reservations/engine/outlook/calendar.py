@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts over time, as a project sees them: its own leases, and for those of
+others only that something is taken.
+
+Whole hosts that are only promised are shown on no single host: they may become
+other hosts tomorrow, and a change would tell that another lease has come.
+
+Decision 0046: doc/source/decisions/0046-what-a-token-reads
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import calendar as rows
+from nova_reservations.objects import holds
+from nova_reservations.objects import interval
+from nova_reservations.planner import bars
+
+LONGEST = datetime.timedelta(days=366)
+"""The longest window of one answer to a project."""
+
+MOST = 20_000
+"""The most leases on hosts that are read for one answer, and the most
+promised leases."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host without its name.
+
+    :ivar number: its place among all hosts, from 1.
+    """
+
+    number: int
+    bars: Collection[bars.Bar]
+
+
+class Calendar:
+    """:ivar resource_type: the type of the resources that are shown; this
+    module calls them hosts."""
+
+    def __init__(
+        self, database: api.Database, resource_type: str = objects.HOST
+    ) -> None:
+        self.database = database
+        self.resource_type = resource_type
+
+    def of_project(
+        self,
+        project_id: str,
+        window: interval.Interval,
+        first: int,
+        limit: int,
+        now: datetime.datetime,
+    ) -> list[Host]:
+        """Return hosts as a project may see them, without their names.
+
+        :param first: the place of the first host, from 0
+        :raises: InvalidInput
+        """
+        _check(window)
+        with self.database.reader() as session:
+            ids = rows.members(session, self.resource_type, first, limit)
+            known = rows.described(session, ids)
+            during = allocations.During(window.start, window.end, now)
+            found = rows.taken(session, ids, during, project_id, MOST + 1)
+        if len(found) > MOST:
+            raise exception.InvalidInput(
+                f'More than {MOST} leases are on these hosts between start '
+                'and end: ask for a shorter time, or fewer hosts by limit'
+            )
+        taken = defaultdict[int, list[bars.Taken]](list)
+        for row in found:
+            taken[row.resource_id].append(_taken(row))
+        return [
+            Host(
+                number,
+                bars.of(taken[key], _held(known[key].holds), window)
+                if key in known
+                else (),
+            )
+            for number, key in enumerate(ids, first + 1)
+        ]
+
+    def promised(
+        self,
+        project_id: str,
+        window: interval.Interval,
+        now: datetime.datetime,
+    ) -> list[bars.Bar]:
+        """Return how many hosts are promised to leases that have not begun.
+
+        :raises: InvalidInput
+        """
+        _check(window)
+        with self.database.reader() as session:
+            during = allocations.During(window.start, window.end, now)
+            found = rows.promised(
+                session, self.resource_type, during, project_id, MOST + 1
+            )
+        if len(found) > MOST:
+            raise exception.InvalidInput(
+                f'More than {MOST} leases begin between start and end: ask '
+                'for a shorter time'
+            )
+        return bars.promised(map(_promised, found), window)
+
+
+def _check(window: interval.Interval) -> None:
+    """:raises: InvalidInput"""
+    if window.end - window.start > LONGEST:
+        raise exception.InvalidInput(
+            f'A calendar has at most {LONGEST.days} days: ask for a '
+            'shorter time'
+        )
+
+
+def _promised(row: rows.Promised) -> bars.Promised:
+    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
+    return bars.Promised(row.start, row.end, row.hosts, own)
+
+
+def _taken(row: rows.Taken) -> bars.Taken:
+    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
+    return bars.Taken(row.start, row.end, row.exclusive, own)
+
+
+def _held(found: Collection[holds.Hold]) -> list[bars.Span]:
+    return [(hold.since, hold.until) for hold in found]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that wait for capacity, and their walk in order."""
