@@ -10,7 +10,7 @@ import uuid
 
 from nova_reservations import bootstrap
 from nova_reservations import objects
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases as rows
 from nova_reservations.db.leases import retry_queue
 from nova_reservations.db.resources import hosts
@@ -155,14 +155,16 @@ class _Crowd:
         """Free resources, and then run the task that offers them to waiting
         leases; return the seconds of CPU of that task."""
         [task] = [
-            task for task in self.services.tasks if task.name == capacity.QUEUE
+            task
+            for task in self.services.tasks
+            if task.name == freed_capacity.QUEUE
         ]
         free()
         began = time.process_time()
         while True:
             task.run(self.now)
             with self.services.database.reader() as session:
-                if not capacity.untold(session):
+                if not freed_capacity.untold(session):
                     return time.process_time() - began
 
 

@@ -10,9 +10,9 @@ from oslo_config import cfg
 from oslo_log import log
 
 from nova_reservations.compute.metrics import base
-from nova_reservations.compute.metrics import limits
 from nova_reservations.compute.metrics import measures
 from nova_reservations.compute.metrics import notifications
+from nova_reservations.compute.metrics import thresholds
 
 LOG = log.getLogger(__name__)
 
@@ -37,12 +37,12 @@ class Threshold(base.MetricPlugin):
     ) -> None:
         super().__init__(host, conf)
         self._notify = notify
-        self._subjects: dict[str, limits.Subject] = {}
+        self._subjects: dict[str, thresholds.Subject] = {}
         #: The limits of the configuration, once they are read.
-        self._filed: tuple[limits.Limit, ...] | None = None
+        self._filed: tuple[thresholds.Limit, ...] | None = None
         #: Server, and the limits that it has; until either changes.
         self._limits: dict[
-            str, tuple[base.Server | None, tuple[limits.Limit, ...]]
+            str, tuple[base.Server | None, tuple[thresholds.Limit, ...]]
         ] = {}
 
     def on_cpu(
@@ -87,7 +87,7 @@ class Threshold(base.MetricPlugin):
         ]
         if not wanted:
             return
-        subject = self._subjects.setdefault(key, limits.Subject())
+        subject = self._subjects.setdefault(key, thresholds.Subject())
         values = {
             measure.name: value
             for measure, value in measures.numbers(kind, measured)
@@ -103,7 +103,7 @@ class Threshold(base.MetricPlugin):
 
     def _limits_of(
         self, key: str, server: base.Server | None, at: float
-    ) -> tuple[limits.Limit, ...]:
+    ) -> tuple[thresholds.Limit, ...]:
         known = self._limits.get(key)
         if known is not None and known[0] is server:
             return known[1]
@@ -126,15 +126,15 @@ class Threshold(base.MetricPlugin):
                 self._tell(server, crossing, at)
         return found
 
-    def _in_file(self) -> tuple[limits.Limit, ...]:
+    def _in_file(self) -> tuple[thresholds.Limit, ...]:
         """Return the limits of the configuration; invalid ones are logged
         once."""
         if self._filed is None:
             parsed = []
             for text in self.conf.metrics_threshold.limit:
                 try:
-                    parsed.append(limits.parse(text))
-                except limits.NotALimit as error:
+                    parsed.append(thresholds.parse(text))
+                except thresholds.NotALimit as error:
                     LOG.error(
                         'A limit of [metrics_threshold] is left out: %s',
                         error,
@@ -142,19 +142,19 @@ class Threshold(base.MetricPlugin):
             self._filed = tuple(parsed)
         return self._filed
 
-    def _own(self, server: base.Server | None) -> list[limits.Limit]:
+    def _own(self, server: base.Server | None) -> list[thresholds.Limit]:
         """Return the limits that come with a server. Those of its metadata are
         last, so that they override others."""
         if server is None:
             return []
         written = _limits_in(server.flavor.extra_specs)
         if self.conf.metrics_threshold.server_metadata:
-            written += _limits_in(server.metadata or {})[: limits.MOST]
+            written += _limits_in(server.metadata or {})[: thresholds.MOST]
         own = []
         for name, text in written:
             try:
-                limit = limits.parse(text)
-            except limits.NotALimit as error:
+                limit = thresholds.parse(text)
+            except thresholds.NotALimit as error:
                 # A user's mistake is no error that operators must see.
                 LOG.info(
                     'Limit %s of server %s is left out: %s',
@@ -170,7 +170,7 @@ class Threshold(base.MetricPlugin):
     def _tell(
         self,
         server: base.Server | None,
-        crossing: limits.Crossing,
+        crossing: thresholds.Crossing,
         at: float,
     ) -> None:
         what = 'exceeded' if crossing.exceeded else 'cleared'
@@ -207,7 +207,7 @@ def _limits_in(held: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted(
         (name, text)
         for name, text in held.items()
-        if name.startswith(limits.EXTRA_SPEC)
+        if name.startswith(thresholds.EXTRA_SPEC)
     )
 
 

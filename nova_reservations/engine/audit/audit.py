@@ -15,7 +15,7 @@ from nova_reservations.db import pages
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import windows
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
@@ -419,7 +419,9 @@ def _release(
     """Release the resources of a reservation."""
     held = allocations.holdings(session, [reservation_id])[reservation_id]
     windows.release(session, [reservation_id], now)
-    capacity.freed(session, now, [holding.resource.id for holding in held])
+    freed_capacity.freed(
+        session, now, [holding.resource.id for holding in held]
+    )
 
 
 def _members(

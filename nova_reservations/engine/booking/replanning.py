@@ -36,9 +36,9 @@ from nova_reservations.engine.booking import reach
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
+from nova_reservations.planner import held_over_time
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
-from nova_reservations.planner import usage
 
 LOG = log.getLogger(__name__)
 
@@ -434,7 +434,7 @@ def _bound(
 
 
 def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:
-    return usage.peak(
+    return held_over_time.peak(
         ((row.resource_id, row.start, row.end) for row in rows),
         window.start,
         window.end,

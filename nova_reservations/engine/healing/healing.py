@@ -23,7 +23,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import slot_servers
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.engine import notifications
@@ -32,7 +32,7 @@ from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations as plans
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.healing import degraded
-from nova_reservations.engine.healing import emptying
+from nova_reservations.engine.healing import operator_drains
 from nova_reservations.engine.healing import repair
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
@@ -381,7 +381,7 @@ class Healing:
                 settled=True,
                 check=fences.current(),
                 left=left,
-                emptied=emptying.emptied(held[reservation.id]),
+                emptied=operator_drains.emptied(held[reservation.id]),
             )
             yield kind, booking, held[reservation.id]
 
@@ -389,7 +389,9 @@ class Healing:
         movable, vacated = None, {}
         for kind, booking, held in self._bookings(lease_id, now):
             if booking.left:
-                emptying.move_servers(self.database, kind, booking, held)
+                operator_drains.move_servers(
+                    self.database, kind, booking, held
+                )
                 remains = kind.remains(booking)
                 if remains.movable:
                     movable = booking.lease
@@ -413,7 +415,7 @@ class Healing:
         def vacate(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 healing.vacate(session, [reservation_id], now, ids)
-                capacity.freed(session, now, ids)
+                freed_capacity.freed(session, now, ids)
 
         transactions.retry(vacate)
 
@@ -441,6 +443,6 @@ def _free_left(
 ) -> None:
     """Offer resources that the lease has left to other leases, which may be
     able to use them."""
-    capacity.freed(
+    freed_capacity.freed(
         session, now, set(held) - allocations.held_by(session, lease)
     )

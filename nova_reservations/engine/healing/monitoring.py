@@ -23,7 +23,7 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import healing
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import server_failures
 from nova_reservations.db.resources import conditions
 from nova_reservations.db.resources import hosts
@@ -311,7 +311,7 @@ class Monitoring:
             tasks.hurry(session, hosts.REFRESH, now)
         back = [item.resource.id for item in news if item.is_bookable]
         if back:
-            capacity.freed(session, now, back)
+            freed_capacity.freed(session, now, back)
         return verdict
 
     def _domains(

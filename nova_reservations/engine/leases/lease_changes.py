@@ -16,7 +16,7 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import windows
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import lease_removal
 from nova_reservations.db.leases import leases
 from nova_reservations.engine import resource_types
@@ -64,7 +64,7 @@ class LeaseChanges:
             columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
         if not changes.only_rename:
-            capacity.freed(
+            freed_capacity.freed(
                 session,
                 now,
                 _given_back(session, seen, held, slots).union(left),

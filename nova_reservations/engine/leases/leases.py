@@ -19,8 +19,8 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import deleted_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency as idempotency_db
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
@@ -44,7 +44,7 @@ from nova_reservations.engine.leases import lease_offers
 from nova_reservations.engine.leases import openings
 from nova_reservations.engine.leases import refusals
 from nova_reservations.engine.leases import shrinking
-from nova_reservations.engine.outlook import demand
+from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.waiting import retry
 from nova_reservations.objects import states
 
@@ -96,7 +96,7 @@ class Leases:
         self.shrinking = shrinking.Shrinking(database, types)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
-        self.demand = demand.Demand(database, options)
+        self.demand = refused_demand.Demand(database, options)
         self.openings = openings.Openings(
             database, self.allocations, self.changes, limits
         )
@@ -231,7 +231,7 @@ class Leases:
                     ),
                 )
                 if left:
-                    capacity.freed(session, now, left)
+                    freed_capacity.freed(session, now, left)
                 guard.check_new(session, lease, now)
 
         transactions.book(self.database, book, dry_run=writing.dry_run)
@@ -407,7 +407,7 @@ class Leases:
                     leases.delete(session, seen)
                     deleted_leases.keep(session, seen, now)
                     drainable_rows.came_free(session, lease_id, now)
-                    capacity.freed(session, now, held)
+                    freed_capacity.freed(session, now, held)
                     retry.left(session, seen, now, self.types)
                     return seen
                 if seen.status == states.Lease.DELETING:

@@ -19,7 +19,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import cordons as cordon_rows
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases as leases_db
 from nova_reservations.db.resources import hosts
 from nova_reservations.engine import transactions
@@ -179,7 +179,7 @@ class Maintenance:
             )
             if cordoned_at is not None:
                 cordon_rows.set_cordoned(session, host_id, cordoned_at, now)
-            capacity.freed(session, now, set(left) - {host_id})
+            freed_capacity.freed(session, now, set(left) - {host_id})
 
     def _in_use(
         self,

@@ -17,7 +17,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency
 from nova_reservations.db.leases import leases as leases_db
 from nova_reservations.engine import resource_types
@@ -187,7 +187,7 @@ class Series:
         for planned in plans.planned.values():
             plans_of.write(session, planned, {}, now)
         if plans.moved is not None and plans.moved.left:
-            capacity.freed(session, now, plans.moved.left)
+            freed_capacity.freed(session, now, plans.moved.left)
         return Made(made, plans.refused)
 
     def _check_size(self, drafts: Sequence[objects.Lease]) -> None:

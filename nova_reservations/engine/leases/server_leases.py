@@ -20,12 +20,12 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases as rows
 from nova_reservations.db.record import server_usage
-from nova_reservations.engine import claims
 from nova_reservations.engine import identity
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
@@ -123,7 +123,9 @@ class ServerLeases:
             database=identity.of(self.database),
         )
         self.leases.types[reservation.resource_type].receive(booking)
-        claims.keep_provider_changes(self.database, booking.provider_changes)
+        lease_claims.keep_provider_changes(
+            self.database, booking.provider_changes
+        )
 
     def _has_place(self, lease: objects.Lease) -> bool:
         """Return whether Nova may have slots for the lease's servers before it
@@ -253,7 +255,7 @@ class ServerLeases:
                     held = allocations.held_by(session, seen)
                     rows.delete(session, seen)
                     server_usage.undo(session, [_reservation(seen).id])
-                    capacity.freed(session, now, held)
+                    freed_capacity.freed(session, now, held)
 
         try:
             transactions.retry(write)

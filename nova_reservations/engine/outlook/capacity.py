@@ -32,8 +32,8 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
+from nova_reservations.planner import held_over_time
 from nova_reservations.planner import slots
-from nova_reservations.planner import usage
 
 MAX_POINTS = 10_000
 """The most steps of capacity in one answer: a week of minutes."""
@@ -88,7 +88,7 @@ class _Steps:
 
     def held(self, windows: Iterable[interval.Taken]) -> list[int]:
         within = (each for each in windows if each[1] < self.end)
-        return usage.held(within, self.start, self.end, self.step)
+        return held_over_time.held(within, self.start, self.end, self.step)
 
     def points(self) -> Iterable[tuple[datetime.datetime, datetime.datetime]]:
         for number in range(self.count):
@@ -324,7 +324,7 @@ def _most(
 ) -> list[int]:
     """Return, for each step, the number of resources less the peak of those
     that are held: no lease is granted more, however promises move."""
-    peaks = usage.peaks(
+    peaks = held_over_time.peaks(
         [
             *((each.resource_id, each.start, each.end) for each in held),
             *blocked,

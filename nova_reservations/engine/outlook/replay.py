@@ -19,7 +19,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import candidates
-from nova_reservations.db.record import demand as rows
+from nova_reservations.db.record import refused_leases as rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings

@@ -11,7 +11,7 @@ from nova_reservations.db import api
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import cordons as cordon_rows
 from nova_reservations.db.holdings import healing as healing_db
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.engine import transactions
 from nova_reservations.engine.healing import healing
 from nova_reservations.objects import states
@@ -85,7 +85,7 @@ class Cordons:
                     session, resource_id, cordoned_at, now
                 )
                 if cordoned_at is None:
-                    capacity.freed(session, now, [resource_id])
+                    freed_capacity.freed(session, now, [resource_id])
                     # Healing lets leases that were to leave it keep it.
                     tasks.hurry(session, healing_db.HEAL, now)
                 return True

@@ -27,7 +27,7 @@ from nova_reservations.db import tasks
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import withdrawals
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import conditions
 from nova_reservations.db.resources import drainable_hosts
@@ -165,7 +165,7 @@ class Enrolment:
                 # The host may have failed, and a lease may need a new host.
                 tasks.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
-                capacity.freed(session, now, [host.id])
+                freed_capacity.freed(session, now, [host.id])
         if not done:
             return self._as_others_left_it(host)
         LOG.info(
@@ -380,7 +380,7 @@ class Enrolment:
             with self.database.writer() as session:
                 if closings.end(session, closing):
                     hosts.set_reservable(session, host.id, True, now)
-                    capacity.freed(session, now, [host.id])
+                    freed_capacity.freed(session, now, [host.id])
             raise
 
     def _close(

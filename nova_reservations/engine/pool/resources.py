@@ -22,7 +22,7 @@ from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import withdrawals
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.resources import properties as properties_db
 from nova_reservations.db.resources import resources
 from nova_reservations.engine import resource_types
@@ -250,7 +250,7 @@ class Resources:
                 )
                 resources.set_inventories(session, resource_id, inventories)
                 properties_db.assign(session, resource_id, properties, now)
-                capacity.freed(session, now, [resource_id])
+                freed_capacity.freed(session, now, [resource_id])
                 return resource_id
 
         return self.get(transactions.retry(insert))
@@ -302,7 +302,7 @@ class Resources:
                 self._check_compared(session, known, inventories, properties)
                 resources.set_inventories(session, resource_id, inventories)
                 properties_db.assign(session, resource_id, properties, now)
-                capacity.freed(session, now, [resource_id])
+                freed_capacity.freed(session, now, [resource_id])
 
         transactions.retry(write)
         return self.get(resource_id)

@@ -20,7 +20,7 @@ from oslo_log import log
 
 from nova_reservations.db import api
 from nova_reservations.db.leases import idempotency
-from nova_reservations.db.record import demand
+from nova_reservations.db.record import refused_leases
 from nova_reservations.db.upkeep import purge as rows
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -111,7 +111,7 @@ class Purge:
             done.update(self._leases(asked.leases, most, rows.remove))
         for kind, remove, before in (
             ('deleted leases', rows.remove_deleted, asked.leases),
-            ('refusals', demand.remove, asked.requests),
+            ('refusals', refused_leases.remove, asked.requests),
             ('idempotency keys', idempotency.remove, asked.requests),
             ('records', rows.remove_records, asked.records),
         ):

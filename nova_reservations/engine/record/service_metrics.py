@@ -23,8 +23,8 @@ from nova_reservations.db import migration
 from nova_reservations.db.holdings import commitments
 from nova_reservations.db.leases import unused
 from nova_reservations.db.upkeep import service_metrics as rows
-from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine.leases import refusals
 from nova_reservations.engine.pool import hosts
 from nova_reservations.objects import holds
@@ -291,9 +291,9 @@ def _counters(session: api.Session) -> Readings:
         reason: refusals.counter(reason)
         for reason in refusals.REASONS.values()
     }
-    found = rows.counted(session, claims.TAKEN_OVER, *by_reason.values())
+    found = rows.counted(session, lease_claims.TAKEN_OVER, *by_reason.values())
     return {
-        'claims_taken_over_total': {(): float(found[claims.TAKEN_OVER])},
+        'claims_taken_over_total': {(): float(found[lease_claims.TAKEN_OVER])},
         'refusals_total': {
             (reason,): float(found[name]) for reason, name in by_reason.items()
         },

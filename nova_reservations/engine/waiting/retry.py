@@ -23,10 +23,10 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import candidates
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -120,7 +120,7 @@ def left(
     except exception.InvalidInput:
         # Hosts have got too many values for Nova to judge what it has kept.
         kept = {None}
-    capacity.tell(session, now, kept.difference(told), lease.arrival)
+    freed_capacity.tell(session, now, kept.difference(told), lease.arrival)
 
 
 def _kept(
@@ -264,9 +264,9 @@ class Retries:
             told = _explain(lease, 'It waits for its turn', self.options)
         window = queue.window(lease, now)
         try:
-            with claims.kept(lease), self.database.writer() as session:
+            with lease_claims.kept(lease), self.database.writer() as session:
                 self._release(session, lease, told, now)
-                capacity.tell(
+                freed_capacity.tell(
                     session,
                     now,
                     _could_have(session, lease, window, now, self.types),
@@ -290,7 +290,7 @@ class Retries:
         :raises: ClaimLost
         """
         told = _explain(lease, refusal, self.options)
-        with claims.kept(lease), self.database.writer() as session:
+        with lease_claims.kept(lease), self.database.writer() as session:
             self._release(session, lease, told, now, again)
 
     def _release(
@@ -328,7 +328,7 @@ class Retries:
 
         :raises: ClaimLost
         """
-        with claims.kept(lease), self.database.writer() as session:
+        with lease_claims.kept(lease), self.database.writer() as session:
             leases.change(
                 session,
                 lease,

@@ -31,7 +31,7 @@ from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import freed_resources
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
 from nova_reservations.engine import notifications
@@ -102,7 +102,7 @@ class Walk:
     def run(self, now: datetime.datetime) -> None:
         """Give resources that came free to leases that wait."""
         with self.database.reader() as session:
-            page = capacity.untold(session)
+            page = freed_capacity.untold(session)
             if not page:
                 return
             rows = retry_queue.in_order(session)
@@ -112,9 +112,11 @@ class Walk:
         def record(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 if again is None:
-                    capacity.told(session, page, now)
+                    freed_capacity.told(session, page, now)
                 else:
-                    capacity.told_some(session, page, this_round.upto, again)
+                    freed_capacity.told_some(
+                        session, page, this_round.upto, again
+                    )
 
         transactions.retry(record)
 
@@ -286,7 +288,7 @@ class Walk:
                 session, granted, steps.due_at(granted, now, self.options)
             )
             if moved:
-                capacity.freed(session, now, moved)
+                freed_capacity.freed(session, now, moved)
             retry.left(
                 session, lease, now, self.retries.types, told=offer.told
             )
@@ -316,7 +318,7 @@ class _Round:
         self,
         walk: Walk,
         line: Sequence[wishes.QueuedLease],
-        page: Collection[capacity.Freed],
+        page: Collection[freed_capacity.Freed],
         now: datetime.datetime,
     ) -> None:
         self.walk = walk

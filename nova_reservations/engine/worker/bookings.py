@@ -13,8 +13,8 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.leases import project_access
 from nova_reservations.db.record import server_usage
-from nova_reservations.engine import claims
 from nova_reservations.engine import identity
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -32,7 +32,7 @@ class Bookings:
         self.options = options
 
     def of(
-        self, held: Collection[claims.Held], now: datetime.datetime
+        self, held: Collection[lease_claims.Held], now: datetime.datetime
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         """Yield the reservations of the leases, with their types; parts come
         before the whole that they are part of."""
@@ -47,7 +47,7 @@ class Bookings:
 
     def _of(
         self,
-        held: Collection[tuple[objects.Lease, claims.Held | None]],
+        held: Collection[tuple[objects.Lease, lease_claims.Held | None]],
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         ids = [item.id for lease, _ in held for item in lease.reservations]

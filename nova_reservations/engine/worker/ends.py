@@ -12,11 +12,11 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import leaving
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import messages
 from nova_reservations.db.resources import drainable_hosts
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -56,7 +56,7 @@ class Ends:
         self.notify = notify
 
     def before_end(
-        self, held: claims.Held, now: datetime.datetime
+        self, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         """Do what was asked for before the end; failures are only reported."""
         kind = states.EventType.BEFORE_END
@@ -134,7 +134,9 @@ class Ends:
                     failures.append(objects.Reason.of(error))
         return told, failures
 
-    def end(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+    def end(
+        self, held: lease_claims.Held, now: datetime.datetime
+    ) -> steps.Next:
         """Take the resources of the lease back."""
         if held.lease.status in states.OPEN:
             # From here on the scheduler lets nobody in.
@@ -185,7 +187,7 @@ class Ends:
 
     def _wait(
         self,
-        held: claims.Held,
+        held: lease_claims.Held,
         now: datetime.datetime,
         waits: Collection[base.Waiting],
     ) -> steps.Next:
@@ -197,7 +199,7 @@ class Ends:
         overdue = ending >= longest
         if bookings.is_failed_start(held.lease) and not overdue:
             # The owner had better go on reading why the start failed.
-            claims.log_wait(LOG.debug, held.lease, reason)
+            lease_claims.log_wait(LOG.debug, held.lease, reason)
             return steps.Wait(
                 None, _between_looks(sum(waiting.count for waiting in waits))
             )
@@ -213,7 +215,7 @@ class Ends:
             reason, _between_looks(sum(waiting.count for waiting in waits))
         )
 
-    def _finish(self, held: claims.Held, now: datetime.datetime) -> None:
+    def _finish(self, held: lease_claims.Held, now: datetime.datetime) -> None:
         """Record that nothing of the lease is left in Nova."""
         if held.lease.status == states.Lease.DELETING:
             held.delete(now)
@@ -264,7 +266,7 @@ class Ends:
 
 
 def _vacate(
-    held: claims.Held,
+    held: lease_claims.Held,
     current: Collection[base.Booking],
     now: datetime.datetime,
 ) -> None:
@@ -292,7 +294,7 @@ def _vacate(
             leaving.vacate(session, reservation_id, ids, now)
             freed += ids
         drainable_hosts.came_free(session, held.lease.id, now)
-        capacity.freed(session, now, freed)
+        freed_capacity.freed(session, now, freed)
 
     held.record(now, then=write)
     for reservation_id, resources in vacated.items():

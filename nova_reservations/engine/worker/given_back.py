@@ -19,11 +19,11 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import leaving
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import drainable_hosts
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import fewer_slots
@@ -60,7 +60,7 @@ class GivenBack:
 
     def update(
         self,
-        held: claims.Held,
+        held: lease_claims.Held,
         current: Collection[tuple[base.ResourceType, base.Booking]],
         now: datetime.datetime,
     ) -> steps.Next:
@@ -119,7 +119,7 @@ class GivenBack:
 
     def _waits(
         self,
-        held: claims.Held,
+        held: lease_claims.Held,
         giving: Collection[
             tuple[
                 base.ResourceType,
@@ -166,7 +166,7 @@ class GivenBack:
 
 
 def _awaited(
-    held: claims.Held,
+    held: lease_claims.Held,
     kind: base.ResourceType,
     booking: base.Booking,
     holdings: Collection[objects.Holding],
@@ -263,7 +263,7 @@ def _write(
             )
             leases.set_params(session, lease, part.after, now)
     drainable_hosts.came_free(session, lease.id, now)
-    capacity.freed(session, now, freed)
+    freed_capacity.freed(session, now, freed)
 
 
 def _reason(

@@ -9,7 +9,7 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -31,7 +31,7 @@ class JointStarts:
         self.notify = notify
 
     def start(
-        self, given: Sequence[claims.Claim], now: datetime.datetime
+        self, given: Sequence[lease_claims.Claim], now: datetime.datetime
     ) -> frozenset[str]:
         """Start the leases whose resources are ready, in one transaction;
         return their ids.
@@ -49,7 +49,7 @@ class JointStarts:
             }
             earlier = allocations.predecessors(session, found.values())
         ready = {
-            claim.lease_id: claims.Held(
+            claim.lease_id: lease_claims.Held(
                 self.database, claim, found[claim.lease_id]
             )
             for claim in given
@@ -59,7 +59,7 @@ class JointStarts:
         for kind, booking in self.bookings.of([*ready.values()], now):
             if not kind.is_ready(booking):
                 ready.pop(booking.lease.id, None)
-        claims.activate(self.database, ready.values(), now, self.options)
+        lease_claims.activate(self.database, ready.values(), now, self.options)
         for held in ready.values():
             self.notify(
                 notifications.event(states.EventType.START),
@@ -68,7 +68,10 @@ class JointStarts:
         return frozenset(ready)
 
     def _is_startable(
-        self, claim: claims.Claim, lease: objects.Lease, now: datetime.datetime
+        self,
+        claim: lease_claims.Claim,
+        lease: objects.Lease,
+        now: datetime.datetime,
     ) -> bool:
         """Return whether only the start is left to do, if the resources are
         ready; the lease may have changed since it was claimed."""

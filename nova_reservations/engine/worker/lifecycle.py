@@ -23,7 +23,7 @@ from nova_reservations.db import tasks
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing as rows
 from nova_reservations.db.resources import conditions
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -54,7 +54,7 @@ RARELY = datetime.timedelta(seconds=15)
 SELDOM = datetime.timedelta(seconds=60)
 """The time between two looks at something that an operator has to mend."""
 
-Perform = Callable[[claims.Held, datetime.datetime], steps.Next]
+Perform = Callable[[lease_claims.Held, datetime.datetime], steps.Next]
 """Takes one step of a lease; returns what follows it.
 
 May raise ClaimLost, and CloudUnavailable, after which the same step is taken
@@ -105,7 +105,7 @@ class Lifecycle:
             steps.Step.END: self.ends.end,
         }
 
-    def run(self, claim: claims.Claim) -> None:
+    def run(self, claim: lease_claims.Claim) -> None:
         """Take the lease as far as it goes now, and give it back.
 
         If the clocks disagree, the lease is left as it is, still claimed: the
@@ -118,7 +118,7 @@ class Lifecycle:
         except exception.InvalidTransition:
             LOG.exception('Lease %s is left: a defect', claim.lease_id)
 
-    def start_together(self, given: Sequence[claims.Claim]) -> None:
+    def start_together(self, given: Sequence[lease_claims.Claim]) -> None:
         """Start leases that are due, and prepared.
 
         Leases whose resources are ready start in one transaction, because many
@@ -139,7 +139,7 @@ class Lifecycle:
             if claim.lease_id not in started:
                 self.run(claim)
 
-    def _advance(self, claim: claims.Claim) -> None:
+    def _advance(self, claim: lease_claims.Claim) -> None:
         """Do one step after the other, until there is none to do now.
 
         If a request changes the lease meanwhile, the next record fails with
@@ -148,7 +148,7 @@ class Lifecycle:
         is about other rows, and may last.
         """
         in_vain: int | None = None
-        while (held := claims.read(self.database, claim)) is not None:
+        while (held := lease_claims.read(self.database, claim)) is not None:
             now = self.clock()
             step = steps.step(held.lease, now, self.options)
             if step is None:
@@ -181,7 +181,7 @@ class Lifecycle:
                         return
 
     def _take(
-        self, step: steps.Step, held: claims.Held, now: datetime.datetime
+        self, step: steps.Step, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         """:raises: ClaimLost"""
         seen = held.lease
@@ -190,31 +190,35 @@ class Lifecycle:
             follows = self.steps[step](held, now)
         except exception.ClaimLost:
             # Our changes of placement stand, whoever holds the lease by now.
-            claims.keep_provider_changes(self.database, held.provider_changes)
+            lease_claims.keep_provider_changes(
+                self.database, held.provider_changes
+            )
             raise
         except exception.CloudUnavailable as error:
             log = LOG.warning
             reason: objects.Reason | None = objects.Reason.of(error)
             if seen.status == states.Lease.ERROR:
                 # The owner had better go on reading why the lease failed.
-                claims.log_wait(LOG.debug, seen, error)
+                lease_claims.log_wait(LOG.debug, seen, error)
                 reason = None
             follows = steps.Wait(reason, LATER)
-        claims.keep_provider_changes(self.database, held.provider_changes)
+        lease_claims.keep_provider_changes(
+            self.database, held.provider_changes
+        )
         if isinstance(follows, steps.Wait) and follows.reason is not None:
             held.explain(now, follows.reason, log)
         return follows
 
     def _put_off(
         self,
-        claim: claims.Claim,
+        claim: lease_claims.Claim,
         seen: objects.Lease,
         wait: datetime.timedelta,
     ) -> bool:
         """Give the lease back until later; return False if a request has
         deleted it since it was seen, or has changed its next step: that must
         not wait."""
-        held = claims.read(self.database, claim)
+        held = lease_claims.read(self.database, claim)
         if held is None:
             return True
         now = self.clock()
@@ -226,18 +230,18 @@ class Lifecycle:
         return held.release(steps.put_off(held.lease, self.clock(), wait))
 
     def _wait_on(
-        self, held: claims.Held, now: datetime.datetime
+        self, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         self.queue.look(held.lease, now)
         return steps.Over()
 
     def _empty_hosts(
-        self, held: claims.Held, now: datetime.datetime
+        self, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         return self.best_effort_leases.advance(held.lease, now, held.check)
 
     def _resolve(
-        self, held: claims.Held, now: datetime.datetime
+        self, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         """Find out what became of a request that was never answered."""
         if any(
@@ -255,7 +259,7 @@ class Lifecycle:
         )
 
     def _prepare(
-        self, held: claims.Held, now: datetime.datetime
+        self, held: lease_claims.Held, now: datetime.datetime
     ) -> steps.Next:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
@@ -280,7 +284,9 @@ class Lifecycle:
         held.record(now, **columns)
         return steps.Again()
 
-    def _start(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+    def _start(
+        self, held: lease_claims.Held, now: datetime.datetime
+    ) -> steps.Next:
         """Give the lease its resources."""
         with self.database.reader() as session:
             earlier = allocations.predecessors(session, [held.lease])
@@ -319,7 +325,7 @@ class Lifecycle:
             return steps.Wait(
                 objects.Reason.join(waits), _between_looks(now - begun)
             )
-        claims.activate(self.database, [held], now, self.options)
+        lease_claims.activate(self.database, [held], now, self.options)
         self.notify(
             notifications.event(states.EventType.START),
             notifications.payload(held.lease),
@@ -328,7 +334,7 @@ class Lifecycle:
 
     def _lose(
         self,
-        held: claims.Held,
+        held: lease_claims.Held,
         now: datetime.datetime,
         error: exception.NamedResourceTaken,
     ) -> None:
@@ -346,7 +352,7 @@ class Lifecycle:
 
     def _refused(
         self,
-        held: claims.Held,
+        held: lease_claims.Held,
         current: lost_at_starts.Current,
         error: exception.CloudRefused,
         now: datetime.datetime,
@@ -359,7 +365,9 @@ class Lifecycle:
             return steps.Again()
         return self._fail(held, now, objects.Reason.of(error))
 
-    def _miss(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+    def _miss(
+        self, held: lease_claims.Held, now: datetime.datetime
+    ) -> steps.Next:
         """Give up a start that the lease's own end has overtaken."""
         why = held.lease.why or objects.Reason.plain('no worker was there')
         return self._fail(
@@ -367,7 +375,10 @@ class Lifecycle:
         )
 
     def _fail(
-        self, held: claims.Held, now: datetime.datetime, reason: objects.Reason
+        self,
+        held: lease_claims.Held,
+        now: datetime.datetime,
+        reason: objects.Reason,
     ) -> steps.Next:
         """Record that the start is given up, before anything is undone."""
         held.record(
@@ -390,7 +401,9 @@ class Lifecycle:
         )
         return steps.Again()
 
-    def _update(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+    def _update(
+        self, held: lease_claims.Held, now: datetime.datetime
+    ) -> steps.Next:
         """Bring Nova in line with resources that were added, or replaced, or
         are given back."""
         current = list(self.bookings.of([held], now))
@@ -443,7 +456,7 @@ def _start_each(
     ]
 
 
-def _let_in(held: claims.Held, now: datetime.datetime) -> bool:
+def _let_in(held: lease_claims.Held, now: datetime.datetime) -> bool:
     """Let servers land in the parts of a lease from now on, because the start
     of the whole may create some. Return False if they could already."""
     closed = {

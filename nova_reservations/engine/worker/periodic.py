@@ -10,7 +10,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import healing as rows
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import server_failures as server_rows
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
@@ -21,7 +21,7 @@ from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
 from nova_reservations.engine.healing import server_failures
 from nova_reservations.engine.leases import idempotency
-from nova_reservations.engine.outlook import demand
+from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
@@ -81,7 +81,7 @@ class Tasks:
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     repeats: idempotency.Repeats
-    demand: demand.Demand
+    demand: refused_demand.Demand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
     late_servers: late_servers.LateServers
@@ -108,7 +108,7 @@ class Tasks:
             Task(
                 drainable_rows.TASK, refresh, PATIENCE, self._look_at_drainable
             ),
-            Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
+            Task(freed_capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
             Task(idempotency.TASK, refresh, PATIENCE, self._forget),
             Task(

@@ -16,7 +16,7 @@ import threading
 from oslo_log import log
 
 from nova_reservations.db.leases import messages as rows
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import messages
 
 LOG = log.getLogger(__name__)
@@ -79,7 +79,7 @@ class Senders:
             sending = self._sending.pop(future)
             if future.cancelled():
                 continue
-            claims.log_failure(future, f'the message {sending.due.id}')
+            lease_claims.log_failure(future, f'the message {sending.due.id}')
             if isinstance(future.exception(), Exception):
                 self._unrecorded.append(sending)
         while self._unrecorded:
@@ -94,15 +94,15 @@ class Senders:
         """Renew the claims of what is being sent: each wait for an answer has
         an end."""
         for sending in self._sending.values():
-            if now - sending.renewed_at < claims.RENEWAL:
+            if now - sending.renewed_at < lease_claims.RENEWAL:
                 continue
             change = functools.partial(
                 rows.put_off,
                 message_id=sending.due.id,
                 attempt=sending.attempt,
-                until=now + claims.DURATION,
+                until=now + lease_claims.DURATION,
             )
-            if claims.try_change(self.messages.database, change):
+            if lease_claims.try_change(self.messages.database, change):
                 sending.renewed_at = now
 
     def take(self, now: datetime.datetime) -> None:
@@ -110,7 +110,7 @@ class Senders:
         chosen = self._choose(now)
         if not chosen:
             return
-        until = now + claims.DURATION
+        until = now + lease_claims.DURATION
         taken: list[rows.Due] = []
 
         def change(session: object) -> bool:
@@ -122,7 +122,7 @@ class Senders:
             ]
             return bool(taken)
 
-        if not claims.try_change(self.messages.database, change):
+        if not lease_claims.try_change(self.messages.database, change):
             return
         for due in taken:
             sending = _Sending(due, due.attempt + 1, now)

@@ -12,10 +12,10 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import healing
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import looks
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.monitors import base
 from nova_reservations.plugins.resource_types import host
@@ -45,7 +45,9 @@ def do_next(region, lease):
         assert leases.claim(
             session, lease.id, attempt, 'it', region.now, region.now
         )
-    region.worker('it').runner.run(claims.Claim(lease.id, attempt + 1, 'it'))
+    region.worker('it').runner.run(
+        lease_claims.Claim(lease.id, attempt + 1, 'it')
+    )
 
 
 def an_update(region):
@@ -229,9 +231,9 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
 def told(region):
     with region.database.reader() as session:
         due = looks.at(session, region.now).tasks
-        freed = capacity.untold(session)
+        freed = freed_capacity.untold(session)
     found = {'degraded'} if healing.HEAL in due else set()
-    if capacity.QUEUE in due and freed:
+    if freed_capacity.QUEUE in due and freed:
         found.add('waiting')
     return found
 

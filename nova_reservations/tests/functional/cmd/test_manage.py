@@ -10,7 +10,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cmd import manage
 from nova_reservations.db import api
-from nova_reservations.db.record import demand
+from nova_reservations.db.record import refused_leases
 from nova_reservations.objects import refusal as refusals
 
 BEGIN = datetime.datetime(2050, 1, 1, tzinfo=datetime.UTC)
@@ -374,7 +374,7 @@ class TestDemandReplay:
             ),
         )
         with controller.services().database.writer() as session:
-            demand.insert(session, refusal)
+            refused_leases.insert(session, refusal)
         answer = controller.manage(
             'demand', 'replay', '--add-hosts', '1', '--like', 'h1'
         )

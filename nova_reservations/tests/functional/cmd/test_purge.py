@@ -4,14 +4,14 @@
 import datetime
 import json
 
-from nova_reservations.db.record import demand
+from nova_reservations.db.record import refused_leases
 from nova_reservations.objects import refusal as refusals
 
 
 def refuse(controller):
     with controller.services().database.writer() as session:
         when = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
-        demand.insert(
+        refused_leases.insert(
             session,
             refusals.Refusal('lessee', when, when, when, 'physical:host', ()),
         )

@@ -25,8 +25,8 @@ from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import promises
 from nova_reservations.db.holdings import shares
 from nova_reservations.db.leases import access
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases
@@ -195,7 +195,7 @@ OFTEN = {
         frozenset({'ix_nr_allocations_start'}),
     ),
     'whether any lease lacks something': listed.Often(
-        lambda session: capacity.freed(session, booking.at(9), []),
+        lambda session: freed_capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),
     ),
     'what was replaced': listed.Often(

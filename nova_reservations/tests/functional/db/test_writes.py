@@ -34,16 +34,16 @@ from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.holdings import windows
 from nova_reservations.db.holdings import withdrawals
 from nova_reservations.db.leases import access
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.db.leases import server_failures
 from nova_reservations.db.leases import unused
-from nova_reservations.db.record import demand
 from nova_reservations.db.record import lease_exists
+from nova_reservations.db.record import refused_leases
 from nova_reservations.db.record import server_usage
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import conditions
@@ -100,11 +100,11 @@ def delete_host(session: orm.Session) -> None:
     withdrawals.remove_host(session, 500)
 
 
-def untold(session: orm.Session) -> list[capacity.Freed]:
+def untold(session: orm.Session) -> list[freed_capacity.Freed]:
     """Free much, and return what the leases that wait are not told of."""
     for _ in range(3):
-        capacity.freed(session, NOW, HOSTS)
-    return capacity.untold(session)
+        freed_capacity.freed(session, NOW, HOSTS)
+    return freed_capacity.untold(session)
 
 
 CLOSING = closings.Closing(1, 'attempt')
@@ -250,12 +250,12 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]
     ),
-    lambda session: capacity.freed(session, NOW, HOSTS),
-    lambda session: capacity.told(session, untold(session), NOW),
-    lambda session: capacity.told_some(session, untold(session), 7, NOW),
+    lambda session: freed_capacity.freed(session, NOW, HOSTS),
+    lambda session: freed_capacity.told(session, untold(session), NOW),
+    lambda session: freed_capacity.told_some(session, untold(session), 7, NOW),
     lambda session: idempotency.point(session, KEY, lease_id(8)),
     lambda session: idempotency.remove(session, LATER, 7),
-    lambda session: demand.remove(session, LATER, 7),
+    lambda session: refused_leases.remove(session, LATER, 7),
     lambda session: lease_exists.advance(session, TOLD, TOLD),
     lambda session: purge.remove(session, OVER),
     lambda session: purge.remove_deleted(session, booking.at(40), 70),

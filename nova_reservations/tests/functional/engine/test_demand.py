@@ -9,7 +9,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine.outlook import demand
+from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.outlook import replay
 from nova_reservations.objects import refusal as refusals
 from nova_reservations.objects import states
@@ -62,7 +62,7 @@ def test_the_same_ask_of_a_project_is_remembered_once_a_day(region):
 
 
 def test_no_more_of_a_day_than_a_project_may_fill(region, monkeypatch):
-    monkeypatch.setattr(demand, 'MOST', 2)
+    monkeypatch.setattr(refused_demand, 'MOST', 2)
     for end in (10, 20, 30, 40):
         refuse(region, end=end)
     assert len(remembered(region)) == 2
@@ -108,7 +108,7 @@ def test_who_is_refused_reads_why_though_it_can_not_be_remembered(
     def fail(*_):
         raise exception.DatabaseUnavailable(reason='it is full')
 
-    monkeypatch.setattr(demand.demand, 'insert', fail)
+    monkeypatch.setattr(refused_demand.refused_leases, 'insert', fail)
     refuse(region)
     assert remembered(region) == []
 
@@ -128,7 +128,7 @@ def test_refusals_are_found_by_time_and_project_in_pages(region):
 
 
 def test_old_refusals_are_forgotten(region, monkeypatch):
-    monkeypatch.setattr(demand, 'BATCH', 1)
+    monkeypatch.setattr(refused_demand, 'BATCH', 1)
     refuse(region, end=10)
     refuse(region, end=20)
     region.now += region.options.demand_history

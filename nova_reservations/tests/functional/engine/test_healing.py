@@ -14,7 +14,7 @@ from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import healing
-from nova_reservations.db.leases import capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
@@ -234,7 +234,7 @@ def test_a_lease_that_has_a_replacement_wants_nothing_that_comes_free(
     assert flags(region, lease) == CHANGED
     with region.database.writer() as session:
         before = due(session)
-        capacity.freed(session, region.now, [])
+        freed_capacity.freed(session, region.now, [])
         assert due(session) == before
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import claims
+from nova_reservations.engine import lease_claims
 from nova_reservations.engine import steps
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -35,7 +35,9 @@ def run_alone(region, lease):
             region.now,
             until=region.now + minutes(1),
         )
-    region.worker().runner.run(claims.Claim(lease.id, lease.attempt + 1, 'w'))
+    region.worker().runner.run(
+        lease_claims.Claim(lease.id, lease.attempt + 1, 'w')
+    )
 
 
 def states_of_events(lease):

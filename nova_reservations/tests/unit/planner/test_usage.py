@@ -4,7 +4,7 @@ import datetime
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_reservations.planner import usage
+from nova_reservations.planner import held_over_time
 from nova_reservations.tests import profile
 
 START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
@@ -43,7 +43,7 @@ def test_steps_count_the_resources_that_some_window_holds_in_them(
     # The database leaves out windows that begin after the end, even if they
     # begin within the full length of the last step.
     asked = [window for window in windows if window[1] < end]
-    assert usage.held(asked, START, end, minutes(step)) == expected
+    assert held_over_time.held(asked, START, end, minutes(step)) == expected
 
 
 @profile.guard()
@@ -67,6 +67,8 @@ def test_a_step_peaks_at_its_busiest_minute(windows, length, step, longer):
         )
         begin += minutes(step)
     assert (
-        usage.peaks(windows, START, end, minutes(step), minutes(longer))
+        held_over_time.peaks(
+            windows, START, end, minutes(step), minutes(longer)
+        )
         == expected
     )

@@ -3,7 +3,7 @@ import hypothesis
 from hypothesis import strategies as st
 import pytest
 
-from nova_reservations.compute.metrics import limits
+from nova_reservations.compute.metrics import thresholds
 from nova_reservations.tests.unit.compute.metrics import builders
 
 
@@ -18,7 +18,7 @@ def told(subject, limit, *values, step=60):
 
 class TestGrammar:
     def test_the_pipe_of_five_gigabits(self):
-        limit = limits.parse(
+        limit = thresholds.parse(
             'bandwidth.out_bytes_rate over 5Gbit until 4Gbit for 300 '
             'where flavor=net.* and metadata:tier=gold'
         )
@@ -28,11 +28,11 @@ class TestGrammar:
         assert limit.where == (('flavor', 'net.*'), ('metadata:tier', 'gold'))
 
     def test_without_more_words_it_is_crossed_at_once_both_ways(self):
-        limit = limits.parse('cpu.percent over 95%')
+        limit = thresholds.parse('cpu.percent over 95%')
         assert (limit.bound, limit.until, limit.hold) == (95, 95, 0)
 
     def test_a_limit_of_the_host_is_for_no_server(self):
-        limit = limits.parse('host cpu.percent over 90')
+        limit = thresholds.parse('host cpu.percent over 90')
         assert limit.is_for(None)
         assert not limit.is_for(builders.make_server())
 
@@ -56,14 +56,14 @@ class TestGrammar:
         ],
     )
     def test_what_is_no_limit_says_why(self, text, why):
-        with pytest.raises(limits.NotALimit, match=why):
-            limits.parse(text)
+        with pytest.raises(thresholds.NotALimit, match=why):
+            thresholds.parse(text)
 
     @hypothesis.given(st.text())
     def test_any_text_is_a_limit_or_says_why_not(self, text):
         try:
-            limit = limits.parse(text)
-        except limits.NotALimit as error:
+            limit = thresholds.parse(text)
+        except thresholds.NotALimit as error:
             # Members of projects write the text, and it gets into the log.
             assert str(error).isprintable()
         else:
@@ -93,57 +93,57 @@ class TestWhom:
         server = builders.make_server(
             extra_specs={'tier': 'gold'}, metadata={'team': 'a'}
         )
-        limit = limits.parse(f'cpu.percent over 5 where {where}')
+        limit = thresholds.parse(f'cpu.percent over 5 where {where}')
         assert limit.is_for(server) is meant
 
     def test_metadata_that_nobody_has_read_fit_nothing(self):
-        limit = limits.parse('cpu.percent over 5 where metadata:a=b')
+        limit = thresholds.parse('cpu.percent over 5 where metadata:a=b')
         assert not limit.is_for(builders.make_server(metadata=None))
 
 
 class TestCrossing:
     def test_each_crossing_is_told_once(self):
-        limit = limits.parse('cpu.percent over 90')
-        seen = told(limits.Subject(), limit, 50, 95, 99, 91, 90, 20, 95)
+        limit = thresholds.parse('cpu.percent over 90')
+        seen = told(thresholds.Subject(), limit, 50, 95, 99, 91, 90, 20, 95)
         assert seen == [(1, True), (4, False), (6, True)]
 
     def test_under_works_the_other_way(self):
-        limit = limits.parse('cpu.percent under 5 until 10')
-        seen = told(limits.Subject(), limit, 50, 4, 3, 7, 9, 10, 4)
+        limit = thresholds.parse('cpu.percent under 5 until 10')
+        seen = told(thresholds.Subject(), limit, 50, 4, 3, 7, 9, 10, 4)
         assert seen == [(1, True), (5, False), (6, True)]
 
     def test_it_must_last(self):
-        limit = limits.parse('cpu.percent over 90 for 120')
-        seen = told(limits.Subject(), limit, 95, 95, 50, 95, 95, 95, 95)
+        limit = thresholds.parse('cpu.percent over 90 for 120')
+        seen = told(thresholds.Subject(), limit, 95, 95, 50, 95, 95, 95, 95)
         assert seen == [(5, True)]
 
     def test_between_the_limit_and_until_it_stays_as_it_is(self):
-        limit = limits.parse('cpu.percent over 90 until 70')
-        seen = told(limits.Subject(), limit, 80, 95, 80, 95, 71, 70, 80)
+        limit = thresholds.parse('cpu.percent over 90 until 70')
+        seen = told(thresholds.Subject(), limit, 80, 95, 80, 95, 71, 70, 80)
         assert seen == [(1, True), (5, False)]
 
     def test_a_limit_that_is_raised_clears(self):
-        subject = limits.Subject()
-        assert told(subject, limits.parse('cpu.percent over 50'), 80)
-        raised = limits.parse('cpu.percent over 90')
+        subject = thresholds.Subject()
+        assert told(subject, thresholds.parse('cpu.percent over 50'), 80)
+        raised = thresholds.parse('cpu.percent over 90')
         assert told(subject, raised, 80) == [(0, False)]
 
     def test_a_limit_that_is_lowered_is_not_told_again(self):
-        subject = limits.Subject()
-        assert told(subject, limits.parse('cpu.percent over 50'), 80)
-        assert told(subject, limits.parse('cpu.percent over 40'), 80) == []
+        subject = thresholds.Subject()
+        assert told(subject, thresholds.parse('cpu.percent over 50'), 80)
+        assert told(subject, thresholds.parse('cpu.percent over 40'), 80) == []
 
     def test_a_limit_that_goes_clears(self):
-        subject = limits.Subject()
-        limit = limits.parse('cpu.percent over 50')
+        subject = thresholds.Subject()
+        limit = thresholds.parse('cpu.percent over 50')
         told(subject, limit, 80)
         [crossing] = subject.keep([])
         assert not crossing.exceeded
         assert subject.keep([]) == []
 
     def test_a_limit_that_goes_unexceeded_says_nothing(self):
-        subject = limits.Subject()
-        told(subject, limits.parse('cpu.percent over 50'), 20)
+        subject = thresholds.Subject()
+        told(subject, thresholds.parse('cpu.percent over 50'), 20)
         assert subject.keep([]) == []
 
     @hypothesis.given(
@@ -155,10 +155,10 @@ class TestCrossing:
     def test_crossings_alternate_and_are_as_an_oracle_says(
         self, values, bound, slack, hold
     ):
-        limit = limits.parse(
+        limit = thresholds.parse(
             f'cpu.percent over {bound} until {bound - slack} for {hold * 60}'
         )
-        seen = told(limits.Subject(), limit, *values)
+        seen = told(thresholds.Subject(), limit, *values)
         assert seen == _oracle(values, bound, bound - slack, hold)
         assert [each for _, each in seen] == [
             number % 2 == 0 for number in range(len(seen))

@@ -26,9 +26,9 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.holdings import windows
-from nova_reservations.db.leases import capacity
 from nova_reservations.db.leases import deleted_leases
 from nova_reservations.db.leases import due_leases
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
@@ -154,7 +154,7 @@ class Held:
             if give_back:
                 freed = allocations.held_by(session, before)
                 _give_back(session, before, now)
-                capacity.freed(session, now, freed)
+                freed_capacity.freed(session, now, freed)
             if then is not None:
                 then(session)
             recorded = leases.get(session, before.id)
@@ -183,7 +183,7 @@ class Held:
             _give_back(session, self.lease, now)
             leases.delete(session, self.lease)
             deleted_leases.keep(session, self.lease, now)
-            capacity.freed(session, now, freed)
+            freed_capacity.freed(session, now, freed)
         LOG.info('Lease %s is deleted', self.lease.id)
 
     def explain(

@@ -15,7 +15,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db.record import demand
+from nova_reservations.db.record import refused_leases
 from nova_reservations.engine import settings
 from nova_reservations.objects import refusal as refusals
 
@@ -43,12 +43,12 @@ class Demand:
             return
         try:
             with self.database.reader() as session:
-                known = demand.digests(
+                known = refused_leases.digests(
                     session, refusal.project_id, now.date(), MOST
                 )
             if len(known) < MOST and refusal.digest not in known:
                 with self.database.writer() as session:
-                    demand.insert(session, refusal)
+                    refused_leases.insert(session, refusal)
         except exception.Conflict:
             # The same request was refused and recorded at the same moment.
             pass
@@ -62,7 +62,7 @@ class Demand:
         :raises: InvalidInput if the marker is none of them
         """
         with self.database.reader() as session:
-            return demand.find(session, query)
+            return refused_leases.find(session, query)
 
     def forget(self, now: datetime.datetime) -> None:
         """Forget refusals that are older than the options say."""
@@ -70,4 +70,4 @@ class Demand:
         removed = BATCH
         while removed == BATCH:
             with self.database.writer() as session:
-                removed = demand.remove(session, before, BATCH)
+                removed = refused_leases.remove(session, before, BATCH)
