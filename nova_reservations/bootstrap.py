@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the parts together, as configured, in any of Nova's processes."""
 
-from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
@@ -128,7 +127,7 @@ class Plugins:
     :ivar event_actions: what can be done before a lease ends.
     """
 
-    types: Mapping[str, base.ResourceType]
+    types: resource_types.Types
     monitors: Sequence[monitor.Monitor]
     drain_strategy: drain.DrainStrategy
     event_actions: offered.Actions
@@ -444,15 +443,17 @@ def _enforcement(conf: cfg.ConfigOpts) -> list[enforcing.Enforcement]:
 
 def _resource_types(
     conf: cfg.ConfigOpts, nova: ports.Cloud
-) -> dict[str, base.ResourceType]:
-    return plugin_loader.make(
-        NAMESPACE,
-        conf.reservations.resource_types,
-        base.ResourceType,  # type: ignore[type-abstract]
-        '[reservations] resource_types',
-        exception.UnknownResourceType,
-        nova,
-        conf,
+) -> resource_types.Types:
+    return resource_types.Types(
+        plugin_loader.make(
+            NAMESPACE,
+            conf.reservations.resource_types,
+            base.ResourceType,  # type: ignore[type-abstract]
+            '[reservations] resource_types',
+            exception.UnknownResourceType,
+            nova,
+            conf,
+        )
     )
 
 
@@ -471,7 +472,7 @@ def _monitors(
         nova,
         conf,
     )
-    known = resource_types.of_resources(types)
+    known = types.of_resources()
     return [
         monitor
         for monitor in monitors.values()

@@ -33,7 +33,6 @@ from nova_reservations.cmd import service_check
 from nova_reservations.cmd import stack_check
 from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
-from nova_reservations.engine import resource_types
 from nova_reservations.engine.audit import audit
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
@@ -388,7 +387,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def volumes(self) -> Result:
         """Check whether volumes can be created in projects, and be kept."""
         hosts = self.services.hosts
-        if pools.VOLUME not in resource_types.of_resources(hosts.types):
+        if pools.VOLUME not in hosts.types.of_resources():
             return Result(Code.SUCCESS)
         failed = [*volume_check.failures(hosts.cloud, self.conf)]
         if failed:
@@ -408,7 +407,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def neutron(self) -> Result:
         hosts = self.services.hosts
-        leased = resource_types.of_resources(hosts.types)
+        leased = hosts.types.of_resources()
         return check_results.of(
             Code.FAILURE, neutron_check.failures(hosts.cloud, leased)
         )
@@ -432,7 +431,7 @@ class Checks(upgradecheck.UpgradeCommands):
         can't be read."""
         if self.database().code != Code.SUCCESS:
             return None
-        types = resource_types.of_resources(self.services.hosts.types)
+        types = self.services.hosts.types.of_resources()
         return {
             resource_type: frozenset()
             if resource_type == objects.HOST

@@ -13,128 +13,118 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.plugins.resource_types import base
 
-Types = Mapping[str, base.ResourceType]
-"""Name -> the resource type."""
 
+class Types(dict[str, base.ResourceType]):
+    """Name -> the resource type."""
 
-def get(types: Types, name: str) -> base.ResourceType:
-    """:raises: InvalidInput for one that is not switched on"""
-    try:
-        return types[name]
-    except KeyError:
-        raise exception.InvalidInput(
-            f'The {name} resource type is not supported'
-        ) from None
+    def named(self, name: str) -> base.ResourceType:
+        """:raises: InvalidInput for one that is not switched on"""
+        try:
+            return self[name]
+        except KeyError:
+            raise exception.InvalidInput(
+                f'The {name} resource type is not supported'
+            ) from None
 
+    def of_resources(self) -> set[str]:
+        """Return the types of the resources that these lease."""
+        return {kind.resource_type or name for name, kind in self.items()}
 
-def of_resources(types: Types) -> set[str]:
-    """Return the types of the resources that these lease."""
-    return {kind.resource_type or name for name, kind in types.items()}
+    def leasing(self, resource_type: str) -> base.ResourceType | None:
+        """Return the type that leases resources of this type, if it is
+        switched on."""
+        for name, kind in self.items():
+            if resource_type == (kind.resource_type or name):
+                return kind
+        return None
 
+    def check_larger(
+        self,
+        known: objects.Inventoried,
+        inventories: Mapping[str, int | None],
+    ) -> None:
+        """Refuse inventories of a resource if the cloud says that it has less.
 
-def leasing(types: Types, resource_type: str) -> base.ResourceType | None:
-    """Return the type that leases resources of this type, if it is switched
-    on."""
-    for name, kind in types.items():
-        if resource_type == (kind.resource_type or name):
-            return kind
-    return None
+        :raises: InvalidInput, CloudUnavailable
+        """
+        kind = self.leasing(known.resource.resource_type)
+        larger = {
+            name: total
+            for name, total in inventories.items()
+            if total is not None and total > known.inventories.get(name, 0)
+        }
+        if kind is not None and larger:
+            kind.check_larger(known.name, larger)
 
+    def nouns(self, resource_type: str) -> tuple[str, str]:
+        """Return what one resource is called, and what several are."""
+        if resource_type == objects.HOST:
+            return 'host', 'hosts'
+        kind = self.leasing(resource_type)
+        return base.ResourceType.nouns if kind is None else kind.nouns
 
-def check_larger(
-    types: Types,
-    known: objects.Inventoried,
-    inventories: Mapping[str, int | None],
-) -> None:
-    """Refuse inventories of a resource if the cloud says that it has less.
+    def shortage(
+        self, asked: Iterable[demands.Ask], reason: str
+    ) -> exception.NotEnoughResources:
+        """Return the refusal of a lease for lack of any of what it asks
+        for."""
+        several = {self.nouns(each.resource_type)[1] for each in asked}
+        what = several.pop() if len(several) == 1 else 'resources'
+        return exception.NotEnoughResources(reason=reason, what=what)
 
-    :raises: InvalidInput, CloudUnavailable
-    """
-    kind = leasing(types, known.resource.resource_type)
-    larger = {
-        name: total
-        for name, total in inventories.items()
-        if total is not None and total > known.inventories.get(name, 0)
-    }
-    if kind is not None and larger:
-        kind.check_larger(known.name, larger)
+    def demand(self, reservation: objects.Reservation) -> demands.Ask | None:
+        """Return the demand of a reservation; None: nothing that is planned.
 
+        :raises: InvalidInput
+        """
+        return self.named(reservation.resource_type).demand(reservation.params)
 
-def nouns(types: Types, resource_type: str) -> tuple[str, str]:
-    """Return what one resource is called, and what several are."""
-    if resource_type == objects.HOST:
-        return 'host', 'hosts'
-    kind = leasing(types, resource_type)
-    return base.ResourceType.nouns if kind is None else kind.nouns
+    def planned(self, lease: objects.Lease) -> dict[str, demands.Ask]:
+        """Return reservation id -> its demand, of those that are planned.
 
+        :raises: InvalidInput
+        """
+        return {
+            item.id: asked
+            for item in lease.reservations
+            if (asked := self.demand(item)) is not None
+        }
 
-def shortage(
-    types: Types, asked: Iterable[demands.Ask], reason: str
-) -> exception.NotEnoughResources:
-    """Return the refusal of a lease for lack of any of what it asks for."""
-    several = {nouns(types, each.resource_type)[1] for each in asked}
-    what = several.pop() if len(several) == 1 else 'resources'
-    return exception.NotEnoughResources(reason=reason, what=what)
+    def window(
+        self, lease: objects.Lease, reservation: objects.Reservation
+    ) -> interval.Interval:
+        """Return for how long the reservation has its resources.
 
+        :raises: InvalidInput
+        """
+        kind = self.named(reservation.resource_type)
+        return interval.Interval(
+            lease.start_date,
+            lease.end_date + kind.aftermath(reservation.params),
+        )
 
-def demand(
-    types: Types, reservation: objects.Reservation
-) -> demands.Ask | None:
-    """Return the demand of a reservation; None: nothing that is planned.
+    def compared(self, holders: Iterable[properties.Holder]) -> set[str]:
+        """Return the keys that requirements of reservations which hold a
+        resource compare."""
+        found: set[str] = set()
+        for holder in holders:
+            if holder.resource_type in self:
+                ask = base.stored_demand(
+                    self[holder.resource_type],
+                    holder.params,
+                    f'lease {holder.lease_id}',
+                )
+                if ask is not None:
+                    found |= requirements.keys(ask.requirements)
+        return found
 
-    :raises: InvalidInput
-    """
-    return get(types, reservation.resource_type).demand(reservation.params)
-
-
-def planned(types: Types, lease: objects.Lease) -> dict[str, demands.Ask]:
-    """Return reservation id -> its demand, of those that are planned.
-
-    :raises: InvalidInput
-    """
-    return {
-        item.id: asked
-        for item in lease.reservations
-        if (asked := demand(types, item)) is not None
-    }
-
-
-def window(
-    types: Types, lease: objects.Lease, reservation: objects.Reservation
-) -> interval.Interval:
-    """Return for how long the reservation has its resources.
-
-    :raises: InvalidInput
-    """
-    kind = get(types, reservation.resource_type)
-    return interval.Interval(
-        lease.start_date, lease.end_date + kind.aftermath(reservation.params)
-    )
-
-
-def compared(types: Types, holders: Iterable[properties.Holder]) -> set[str]:
-    """Return the keys that requirements of reservations which hold a resource
-    compare."""
-    found: set[str] = set()
-    for holder in holders:
-        if holder.resource_type in types:
-            ask = base.stored_demand(
-                types[holder.resource_type],
-                holder.params,
-                f'lease {holder.lease_id}',
-            )
-            if ask is not None:
-                found |= requirements.keys(ask.requirements)
-    return found
-
-
-def asks(types: Types, lease: objects.Lease) -> Iterator[demands.Ask]:
-    """Yield the demands of a lease's reservations, as far as they are
-    known."""
-    for item in lease.reservations:
-        if item.resource_type in types:
-            found = base.stored_demand(
-                types[item.resource_type], item.params, f'lease {lease.id}'
-            )
-            if found is not None:
-                yield found
+    def asks(self, lease: objects.Lease) -> Iterator[demands.Ask]:
+        """Yield the demands of a lease's reservations, as far as they are
+        known."""
+        for item in lease.reservations:
+            if item.resource_type in self:
+                found = base.stored_demand(
+                    self[item.resource_type], item.params, f'lease {lease.id}'
+                )
+                if found is not None:
+                    yield found

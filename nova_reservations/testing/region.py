@@ -29,6 +29,7 @@ from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import clocks
 from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import identity
+from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker as workers
@@ -118,9 +119,9 @@ class Region:
         )
         nova = fenced_cloud.fenced(self.cloud)
         kinds = types or {objects.HOST: host.PhysicalHost}
-        self.types = {
-            name: kind(nova, self.opts) for name, kind in kinds.items()
-        }
+        self.types = resource_types.Types(
+            {name: kind(nova, self.opts) for name, kind in kinds.items()}
+        )
         parts = bootstrap.Parts(
             self.database,
             nova,

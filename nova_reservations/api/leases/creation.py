@@ -14,7 +14,6 @@ from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import request as api_request
 from nova_reservations.api.schemas import resource_types as type_schemas
-from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import parts
 from nova_reservations.objects import host_specs
@@ -105,7 +104,7 @@ def new_reservation(
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
-    kind = resource_types.get(req.services.leases.types, item['resource_type'])
+    kind = req.services.leases.types.named(item['resource_type'])
     if kind.comes_alone:
         raise exception.InvalidInput(
             f'A lease can not ask for a reservation of '

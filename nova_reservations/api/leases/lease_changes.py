@@ -15,7 +15,6 @@ from nova_reservations.api.leases import creation
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.views import leases as view
-from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 
 
@@ -154,7 +153,7 @@ def _changed(
     :raises: InvalidInput, InvalidState, PolicyNotAuthorized
     """
     resource_type = reservation.resource_type
-    kind = resource_types.get(req.services.leases.types, resource_type)
+    kind = req.services.leases.types.named(resource_type)
     shown = view.reservation(reservation, kind.show(reservation))
     if (
         item.get('resource_type', shown['resource_type'])

@@ -166,15 +166,13 @@ class Allocations:
             costs more than the refusal itself.
         :raises: Conflict, NotEnoughResources, InvalidInput, Crowded
         """
-        if not resource_types.planned(self.types, lease):
+        if not self.types.planned(lease):
             return None
         first = (
             queue.in_hand(session, lease, now) if terms.among is None else []
         )
         rivals = [
-            demand
-            for other in first
-            for demand in resource_types.asks(self.types, other)
+            demand for other in first for demand in self.types.asks(other)
         ]
         if first:
             replan = dataclasses.replace(terms.replan, is_allowed=False)
@@ -212,7 +210,7 @@ class Allocations:
 
         :raises: NotEnoughResources, InvalidInput
         """
-        demanded = resource_types.planned(self.types, lease)
+        demanded = self.types.planned(lease)
         slots = (
             allocations.slots(session, list(terms.held)) if terms.held else {}
         )
@@ -227,9 +225,9 @@ class Allocations:
                 queue.left_over(
                     demand,
                     rivals,
-                    resource_types.nouns(self.types, demand.resource_type)[1],
+                    self.types.nouns(demand.resource_type)[1],
                 ),
-                resource_types.window(self.types, lease, item),
+                self.types.window(lease, item),
                 held=dict.fromkeys(terms.held.get(item.id, ()), 1)
                 if demand.exclusive
                 else slots.get(item.id, {}),
@@ -260,7 +258,7 @@ class Allocations:
 
     def check_keys(self, session: api.Session, demand: demands.Ask) -> None:
         """:raises: InvalidInput for a property that no resource has"""
-        kind = resource_types.leasing(self.types, demand.resource_type)
+        kind = self.types.leasing(demand.resource_type)
         given = () if kind is None else kind.given_properties
         # Each resource has those that are given, even if there is none now.
         unknown = [
@@ -269,7 +267,7 @@ class Allocations:
             if name not in given
         ]
         if unknown:
-            one, many = resource_types.nouns(self.types, demand.resource_type)
+            one, many = self.types.nouns(demand.resource_type)
             listed = 'os-hosts' if one == 'host' else many
             raise exception.InvalidInput(
                 f'Malformed requirements: no {one} has a property '
@@ -334,15 +332,12 @@ class Allocations:
     ) -> exception.NotEnoughResources:
         """:param short: the id of the reservation that lacks resources"""
         if not explain:
-            return resource_types.shortage(
-                self.types,
+            return self.types.shortage(
                 [ask.wanted.demand for ask in asks],
                 'not enough are free',
             )
         [refused] = (ask for ask in asks if ask.wanted.reservation_id == short)
-        nouns = resource_types.nouns(
-            self.types, refused.wanted.demand.resource_type
-        )
+        nouns = self.types.nouns(refused.wanted.demand.resource_type)
         reason = refusal_texts.reason(session, refused, asks, terms, nouns)
         LOG.info(
             'Lease %(id)s is refused: %(reason)s',

@@ -204,7 +204,7 @@ class LeaseRequests:
 
     def check_size(self, lease: objects.Lease) -> None:
         """:raises: InvalidInput if the lease asks for too much at once"""
-        demanded = resource_types.planned(self.types, lease).values()
+        demanded = self.types.planned(lease).values()
         total = sum(
             demand.maximum if demand.exclusive else demand.slots
             for demand in demanded
@@ -221,7 +221,7 @@ class LeaseRequests:
         """:raises: InvalidInput unless it is of whole hosts, the only
         resources that can be emptied
         """
-        demand = resource_types.demand(self.types, reservation)
+        demand = self.types.demand(reservation)
         if (
             demand is None
             or not demand.exclusive
@@ -331,7 +331,7 @@ class LeaseRequests:
             )
         params = {}
         for key, asked in changes.reservations.items():
-            kind = resource_types.get(self.types, known[key].resource_type)
+            kind = self.types.named(known[key].resource_type)
             # A part is always asked for with all its params.
             before = known[key].params if known[key].part_of is None else {}
             params[key] = kind.validate({**before, **asked})

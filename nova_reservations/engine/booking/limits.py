@@ -216,7 +216,9 @@ class Before:
 _ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
 """Limits of everything, so that everything is counted."""
 
-NOTHING = Guard(limits.Limits(), '', {}, datetime.timedelta(0))
+NOTHING = Guard(
+    limits.Limits(), '', resource_types.Types({}), datetime.timedelta(0)
+)
 """The guard of changes that can exceed no limit."""
 
 
@@ -286,11 +288,11 @@ class ProjectLimits:
 
         :raises: InvalidInput
         """
-        demanded = resource_types.planned(self.types, lease)
+        demanded = self.types.planned(lease)
         return [
             held(
                 item.id,
-                resource_types.window(self.types, lease, item),
+                self.types.window(lease, item),
                 demanded[item.id],
             )
             for item in lease.reservations
@@ -410,7 +412,7 @@ def _words(types: resource_types.Types, name: str) -> tuple[str, str]:
     if name in _WORDS:
         return _WORDS[name]
     resource_type, resource_class = limits.parsed(name)
-    nouns = resource_types.nouns(types, resource_type)
+    nouns = types.nouns(resource_type)
     if nouns == base.ResourceType.nouns:
         # A type without nouns of its own is called by its name.
         nouns = resource_type, resource_type

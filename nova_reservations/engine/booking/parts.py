@@ -118,7 +118,7 @@ def look_up(
             for place, (kind, its) in enumerate(asked)
             if kind == resource_type
         }
-        answers = resource_types.get(types, resource_type).look_up_all(
+        answers = types.named(resource_type).look_up_all(
             [*alike.values()], project_id
         )
         found |= zip(alike, answers, strict=True)
@@ -126,9 +126,7 @@ def look_up(
 
 
 def _is_complex(types: resource_types.Types, resource_type: str) -> bool:
-    return isinstance(
-        resource_types.get(types, resource_type), complex_types.Complex
-    )
+    return isinstance(types.named(resource_type), complex_types.Complex)
 
 
 def _new(
@@ -138,7 +136,7 @@ def _new(
     project_id: str,
     review: Review,
 ) -> New:
-    kind = resource_types.get(types, resource_type)
+    kind = types.named(resource_type)
     params = kind.validate(looked_up)
     parts: list[New] = []
     if isinstance(kind, complex_types.Complex):

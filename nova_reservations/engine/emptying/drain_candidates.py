@@ -73,7 +73,7 @@ def find(
     demanded = [
         (reservation, demand)
         for reservation in lease.reservations
-        if (demand := resource_types.demand(types, reservation)) is not None
+        if (demand := types.demand(reservation)) is not None
         and demand.exclusive
     ]
     total = sum(demand.maximum for _, demand in demanded)
@@ -87,7 +87,7 @@ def find(
         wanted = search.Wanted(
             reservation.id,
             demand,
-            resource_types.window(types, granted, reservation),
+            types.window(granted, reservation),
             siblings=total,
         )
         free = [

@@ -27,6 +27,7 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.engine import notifications
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations as plans
@@ -52,7 +53,7 @@ class Healing:
     def __init__(
         self,
         database: api.Database,
-        types: Mapping[str, base.ResourceType],
+        types: resource_types.Types,
         options: settings.Settings,
         notify: ports.Notifier,
     ) -> None:

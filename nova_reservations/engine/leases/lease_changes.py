@@ -194,8 +194,7 @@ class LeaseChanges:
             or slots != allocations_db.slots(session, ids)
             or any(item.id not in ids for item in lease.reservations)
             or any(
-                item.id in lease.wholes
-                or _is_shared(resource_types.demand(self.types, item))
+                item.id in lease.wholes or _is_shared(self.types.demand(item))
                 for item in seen.reservations
                 if item.id in changed
             )
@@ -220,7 +219,7 @@ class LeaseChanges:
             windows.move(
                 session,
                 reservation.id,
-                resource_types.window(self.types, lease, reservation),
+                self.types.window(lease, reservation),
                 now,
             )
 

@@ -22,7 +22,6 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import openings as rows
 from nova_reservations.db.resources import inventories
-from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
@@ -114,9 +113,7 @@ class Openings:
         return any(
             asked.resource_type == objects.HOST
             and requirements.keys(asked.requirements) & requirements.NAMES
-            for asked in resource_types.planned(
-                self.plans.types, lease
-            ).values()
+            for asked in self.plans.types.planned(lease).values()
         )
 
     def _first_allowed(

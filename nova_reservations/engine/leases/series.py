@@ -20,7 +20,6 @@ from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency
 from nova_reservations.db.leases import leases as leases_db
-from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import replanning
@@ -199,7 +198,7 @@ class Series:
                 f'{count} leases have '
                 f'{MOST_RESERVATIONS // count} each, at most'
             )
-        demanded = resource_types.planned(self.single.types, first)
+        demanded = self.single.types.planned(first)
         wanted = sum(demand.maximum for demand in demanded.values())
         if count * wanted > MOST_RESOURCES:
             raise exception.InvalidInput(

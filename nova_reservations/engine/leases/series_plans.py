@@ -19,7 +19,6 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.engine import budgets
-from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import queue
@@ -124,8 +123,7 @@ class SeriesPlans:
     def _window(self, lease: objects.Lease) -> interval.Interval:
         """Return the time in which the lease has any of its resources."""
         windows = [
-            resource_types.window(self.plans.types, lease, item)
-            for item in lease.reservations
+            self.plans.types.window(lease, item) for item in lease.reservations
         ]
         return interval.Interval(
             lease.start_date,
@@ -299,9 +297,8 @@ class _Series:
         except exception.NotEnoughResources as refusal:
             return refusal
         types = self.plans.types
-        return resource_types.shortage(
-            types,
-            resource_types.planned(types, lease).values(),
+        return types.shortage(
+            types.planned(lease).values(),
             'too few are free for all leases of the series',
         )
 

@@ -159,7 +159,7 @@ class Sharing:
     ) -> None:
         """:raises: NotFound, InvalidInput, InvalidState"""
         reservation = _reservation(lease, reservation_id)
-        kind = resource_types.get(self.types, reservation.resource_type)
+        kind = self.types.named(reservation.resource_type)
         if not kind.shareable or lease.is_window:
             raise exception.InvalidInput(
                 'A reservation of hosts or of slots can be shared with other '
@@ -191,7 +191,7 @@ class Sharing:
         """
         columns: dict[str, Any] = {}
         reservation = _reservation(lease, reservation_id)
-        demand = resource_types.demand(self.types, reservation)
+        demand = self.types.demand(reservation)
         if (
             lease.status == states.Lease.ACTIVE
             and demand is not None

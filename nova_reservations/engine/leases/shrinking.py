@@ -192,7 +192,7 @@ def _parts(
         asked = changes.reservations.get(item.id)
         if asked is None:
             continue
-        names = resource_types.get(types, item.resource_type).released(asked)
+        names = types.named(item.resource_type).released(asked)
         if seen.status == states.Lease.ACTIVE:
             parts.append(
                 _part(session, types, item, asked, params[item.id], names)
@@ -345,12 +345,12 @@ def _check_alone(
                 'first that, then the other',
             )
         old = known[new.id]
-        demands = [resource_types.demand(types, item) for item in (old, new)]
+        demands = [types.demand(item) for item in (old, new)]
         if old.id in shrinking:
             # Compare everything except the number of resources.
             demands = [demand and demand.sized(1) for demand in demands]
         ends = [
-            resource_types.window(types, each, item).end
+            types.window(each, item).end
             for each, item in ((seen, old), (lease, new))
         ]
         if demands[0] != demands[1] or ends[1] > ends[0]:

@@ -106,8 +106,8 @@ class Hosts:
                 for name, value in properties.items()
                 if name in host.properties and host.properties[name] != value
             }
-            wanted = changed & resource_types.compared(
-                self.types, properties_db.holders(session, host_id)
+            wanted = changed & self.types.compared(
+                properties_db.holders(session, host_id)
             )
             if wanted:
                 raise exception.HostInUse(

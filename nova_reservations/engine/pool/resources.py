@@ -130,7 +130,7 @@ class Resources:
         return [each for each in found if each.name not in hidden]
 
     def _hidden(self, resource_type: str) -> Collection[str]:
-        kind = resource_types.leasing(self.types, resource_type)
+        kind = self.types.leasing(resource_type)
         return () if kind is None else kind.hidden_properties
 
     def calendar(self, resource_type: str) -> calendar.Calendar:
@@ -208,7 +208,7 @@ class Resources:
         :raises: CloudUnavailable, Contended, DatabaseUnavailable
         """
         self._check_type(resource_type)
-        kind = resource_types.leasing(self.types, resource_type)
+        kind = self.types.leasing(resource_type)
         if kind is not None and kind.enrolled_by:
             raise exception.InvalidInput(
                 f'Resources of type {resource_type} are added by '
@@ -286,9 +286,7 @@ class Resources:
             lease was planned with what changes
         """
 
-        resource_types.check_larger(
-            self.types, self.get(resource_id), inventories
-        )
+        self.types.check_larger(self.get(resource_id), inventories)
 
         def write(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
@@ -312,7 +310,7 @@ class Resources:
     ) -> None:
         """:raises: InvalidInput for a change of a property that the type
         sets"""
-        kind = resource_types.leasing(self.types, known.resource.resource_type)
+        kind = self.types.leasing(known.resource.resource_type)
         given = () if kind is None else kind.given_properties
         for name in sorted(properties.keys() & {*given}):
             if properties[name] != known.properties.get(name):
@@ -372,7 +370,7 @@ class Resources:
         if not changed:
             return
         holders = properties_db.holders(session, known.id)
-        wanted = changed & resource_types.compared(self.types, holders)
+        wanted = changed & self.types.compared(holders)
         if wanted:
             leases = [holder.lease_id for holder in holders]
             raise exception.ResourceInUse(
@@ -428,7 +426,7 @@ class Resources:
                 'Hosts are enrolled and removed by os-hosts, or by '
                 'nova-reservations-manage host'
             )
-        known = resource_types.of_resources(self.types) - {objects.HOST}
+        known = self.types.of_resources() - {objects.HOST}
         if resource_type not in known:
             raise exception.InvalidInput(
                 f'No resource has the type {resource_type}; there are: '

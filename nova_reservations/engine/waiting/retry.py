@@ -142,7 +142,7 @@ def _kept(
     if retry_queue.is_any(session, lease.arrival, starting_after=now):
         # From leases that start later it has also kept resources that are
         # taken now.
-        for demand in resource_types.asks(types, lease):
+        for demand in types.asks(lease):
             few = candidates.meeting_all(session, demand, limit=FEW + 1)
             kept.update(few if len(few) <= FEW else [None])
     return kept
@@ -160,7 +160,7 @@ def _could_have(
     :raises: InvalidInput if Nova would have to judge too often
     """
     found: set[int] = set()
-    for demand in resource_types.asks(types, lease):
+    for demand in types.asks(lease):
         found.update(
             candidates.not_taken(
                 session,

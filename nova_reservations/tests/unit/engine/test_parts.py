@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import parts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -47,7 +48,9 @@ class Whole(complex_types.Complex):
         ]
 
 
-TYPES = {'leaf': Leaf(None, None), 'twig': Leaf(None, None)}
+TYPES = resource_types.Types(
+    {'leaf': Leaf(None, None), 'twig': Leaf(None, None)}
+)
 TYPES['whole'] = Whole(None, None)
 WANTED = st.dictionaries(
     st.sampled_from('abcd'),
