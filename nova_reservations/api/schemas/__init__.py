@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Schemas of requests and answers of the lease API."""

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Answers of the lease API, as clients read them."""
