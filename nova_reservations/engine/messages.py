@@ -124,11 +124,10 @@ class Messages:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def remove(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                messages.remove(session, message_id, attempt)
+        def remove(session: api.Session) -> None:
+            messages.remove(session, message_id, attempt)
 
-        transactions.retry(remove)
+        transactions.write(self.database, remove)
 
     def _give_up(
         self, message: objects.Message, attempt: int, reason: str | None

@@ -76,6 +76,20 @@ def retry(attempt: Callable[[Attempt], T]) -> T:
     )
 
 
+def write(database: api.Database, change: Callable[[api.Session], T]) -> T:
+    """Make the change in one transaction, begun anew while other writers are
+    first.
+
+    :raises: Contended
+    """
+
+    def attempt(_: Attempt) -> T:
+        with database.writer() as session:
+            return change(session)
+
+    return retry(attempt)
+
+
 def book(
     database: api.Database,
     attempt: Callable[[Attempt], T],

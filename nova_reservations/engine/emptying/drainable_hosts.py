@@ -244,11 +244,10 @@ class DrainableHosts:
         check()
         self.cloud.aggregates.unmark(host)
 
-        def unfence(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                drainable_hosts.unfence(session, host.id, lease_id, now)
+        def unfence(session: api.Session) -> None:
+            drainable_hosts.unfence(session, host.id, lease_id, now)
 
-        transactions.retry(unfence)
+        transactions.write(self.database, unfence)
         LOG.info(
             'Host %(name)s is given back by lease %(lease)s',
             {'name': host.name, 'lease': lease_id},

@@ -413,12 +413,11 @@ class Healing:
         if not ids:
             return
 
-        def vacate(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                healing.vacate(session, [reservation_id], now, ids)
-                freed_capacity.freed(session, now, ids)
+        def vacate(session: api.Session) -> None:
+            healing.vacate(session, [reservation_id], now, ids)
+            freed_capacity.freed(session, now, ids)
 
-        transactions.retry(vacate)
+        transactions.write(self.database, vacate)
 
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
         """Make a worker bring Nova in line with the lease; return False if the

@@ -156,20 +156,17 @@ def release(
     :raises: Contended, DatabaseUnavailable
     """
 
-    def let_go(_: transactions.Attempt) -> list[str]:
-        with database.writer() as session:
-            released = [
-                row.resource
-                for row in conditions.known(
-                    session, resource_type, names or None
-                )
-                if row.braked_at is not None
-            ]
-            conditions.set_brake(
-                session, [resource.id for resource in released], None, off=True
-            )
-            if released:
-                tasks.hurry(session, healing.HEAL, now)
-            return sorted(resource.name for resource in released)
+    def let_go(session: api.Session) -> list[str]:
+        released = [
+            row.resource
+            for row in conditions.known(session, resource_type, names or None)
+            if row.braked_at is not None
+        ]
+        conditions.set_brake(
+            session, [resource.id for resource in released], None, off=True
+        )
+        if released:
+            tasks.hurry(session, healing.HEAL, now)
+        return sorted(resource.name for resource in released)
 
-    return transactions.retry(let_go)
+    return transactions.write(database, let_go)

@@ -176,14 +176,13 @@ class Access:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def record(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                if not slot_servers.is_recorded(session, server_uuid):
-                    slot_servers.record(
-                        session, server_uuid, reservation_id, now, chosen
-                    )
+        def record(session: api.Session) -> None:
+            if not slot_servers.is_recorded(session, server_uuid):
+                slot_servers.record(
+                    session, server_uuid, reservation_id, now, chosen
+                )
 
-        transactions.retry(record)
+        transactions.write(self.database, record)
 
     def use(self, lease_id: str, now: datetime.datetime) -> bool:
         """Remember that the first server is let into the lease, so that the
@@ -196,11 +195,10 @@ class Access:
         Decision 0043: doc/source/decisions/0043-what-operators-watch
         """
 
-        def write(_: transactions.Attempt) -> bool:
-            with self.database.writer() as session:
-                return access.use(session, lease_id, now)
+        def write(session: api.Session) -> bool:
+            return access.use(session, lease_id, now)
 
-        return transactions.retry(write)
+        return transactions.write(self.database, write)
 
     def record_use(
         self,
@@ -215,13 +213,10 @@ class Access:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def record(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                server_usage.admit(
-                    session, server_uuid, reservation_id, size, now
-                )
+        def record(session: api.Session) -> None:
+            server_usage.admit(session, server_uuid, reservation_id, size, now)
 
-        transactions.retry(record)
+        transactions.write(self.database, record)
 
     def open_to(
         self, project_id: str, only: str | None = None
@@ -273,12 +268,11 @@ class Access:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def forget(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                slot_servers.unrecord(session, server_uuids)
-                server_usage.forget(session, server_uuids)
+        def forget(session: api.Session) -> None:
+            slot_servers.unrecord(session, server_uuids)
+            server_usage.forget(session, server_uuids)
 
-        transactions.retry(forget)
+        transactions.write(self.database, forget)
 
 
 def _closed(access: objects.Access) -> exception.InvalidState:

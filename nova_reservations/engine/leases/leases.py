@@ -391,43 +391,40 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(_: transactions.Attempt) -> objects.Lease | None:
-            with self.database.writer() as session:
-                seen = leases.get(session, lease_id)
-                if seen.status == states.Lease.CREATING and seen.in_nova:
-                    raise exception.InvalidState(
-                        kind='Lease',
-                        id=lease_id,
-                        status=seen.status,
-                        reason='Nova is just making its servers; try again '
-                        'as soon as it is PENDING or STARTING',
-                    )
-                if not seen.in_nova:
-                    held = allocations_db.held_by(session, seen)
-                    leases.delete(session, seen)
-                    deleted_leases.keep(session, seen, now)
-                    drainable_rows.came_free(session, lease_id, now)
-                    freed_capacity.freed(session, now, held)
-                    retry.left(session, seen, now, self.types)
-                    return seen
-                if seen.status == states.Lease.DELETING:
-                    return None
-                deleting = dataclasses.replace(
-                    seen, status=states.Lease.DELETING
+        def remove(session: api.Session) -> objects.Lease | None:
+            seen = leases.get(session, lease_id)
+            if seen.status == states.Lease.CREATING and seen.in_nova:
+                raise exception.InvalidState(
+                    kind='Lease',
+                    id=lease_id,
+                    status=seen.status,
+                    reason='Nova is just making its servers; try again '
+                    'as soon as it is PENDING or STARTING',
                 )
-                leases.change(
-                    session,
-                    seen,
-                    now,
-                    status=states.Lease.DELETING,
-                    status_reason=None,
-                    events={states.EventType.END: states.Event.IN_PROGRESS},
-                    due_at=lease_changes.due_at(deleting, now, self.options),
-                )
-                usage.settle(session, [deleting], now)
+            if not seen.in_nova:
+                held = allocations_db.held_by(session, seen)
+                leases.delete(session, seen)
+                deleted_leases.keep(session, seen, now)
+                drainable_rows.came_free(session, lease_id, now)
+                freed_capacity.freed(session, now, held)
+                retry.left(session, seen, now, self.types)
+                return seen
+            if seen.status == states.Lease.DELETING:
                 return None
+            deleting = dataclasses.replace(seen, status=states.Lease.DELETING)
+            leases.change(
+                session,
+                seen,
+                now,
+                status=states.Lease.DELETING,
+                status_reason=None,
+                events={states.EventType.END: states.Event.IN_PROGRESS},
+                due_at=lease_changes.due_at(deleting, now, self.options),
+            )
+            usage.settle(session, [deleting], now)
+            return None
 
-        gone = transactions.retry(remove)
+        gone = transactions.write(self.database, remove)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return

@@ -73,12 +73,11 @@ def _reason(refusal: Exception) -> str:
 
 
 def _count(database: api.Database, reason: str) -> None:
-    def write(_: transactions.Attempt) -> None:
-        with database.writer() as session:
-            counters.increment(session, counter(reason))
+    def write(session: api.Session) -> None:
+        counters.increment(session, counter(reason))
 
     try:
-        transactions.retry(write)
+        transactions.write(database, write)
     except (exception.Contended, exception.DatabaseUnavailable) as error:
         # The caller must see the refusal, and not this error.
         LOG.warning('A refusal is not counted: %s', error)

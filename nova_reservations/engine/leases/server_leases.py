@@ -178,20 +178,17 @@ class ServerLeases:
         :raises: Contended
         """
 
-        def write(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                seen = rows.get(session, lease_id)
-                if seen.status != states.Lease.CREATING:
-                    raise _given_up(seen)
-                reservation = _reservation(seen)
-                leased_servers.record(
-                    session, server_uuid, reservation.id, now
-                )
-                # The new version makes a worker that is giving the lease up
-                # look again.
-                rows.change(session, seen, now)
+        def write(session: api.Session) -> None:
+            seen = rows.get(session, lease_id)
+            if seen.status != states.Lease.CREATING:
+                raise _given_up(seen)
+            reservation = _reservation(seen)
+            leased_servers.record(session, server_uuid, reservation.id, now)
+            # The new version makes a worker that is giving the lease up
+            # look again.
+            rows.change(session, seen, now)
 
-        transactions.retry(write)
+        transactions.write(self.database, write)
 
     def accept(self, lease_id: str, now: datetime.datetime) -> None:
         """Write that Nova has accepted the request.
@@ -200,24 +197,23 @@ class ServerLeases:
         :raises: Contended
         """
 
-        def write(_: transactions.Attempt) -> objects.Lease:
-            with self.database.writer() as session:
-                seen = rows.get(session, lease_id)
-                if seen.status != states.Lease.CREATING:
-                    return seen
-                lease = dataclasses.replace(seen, status=states.Lease.PENDING)
-                due_at = steps.due_at(lease, now, self.leases.options)
-                rows.change(
-                    session,
-                    seen,
-                    now,
-                    status=lease.status,
-                    # A worker that holds the lease sees this when it is done.
-                    due_at=seen.due_at if seen.claimed_by else due_at,
-                )
-                return rows.get(session, lease_id)
+        def write(session: api.Session) -> objects.Lease:
+            seen = rows.get(session, lease_id)
+            if seen.status != states.Lease.CREATING:
+                return seen
+            lease = dataclasses.replace(seen, status=states.Lease.PENDING)
+            due_at = steps.due_at(lease, now, self.leases.options)
+            rows.change(
+                session,
+                seen,
+                now,
+                status=lease.status,
+                # A worker that holds the lease sees this when it is done.
+                due_at=seen.due_at if seen.claimed_by else due_at,
+            )
+            return rows.get(session, lease_id)
 
-        lease = transactions.retry(write)
+        lease = transactions.write(self.database, write)
         # A worker may have resolved the request first, and act on the lease.
         if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
             raise _given_up(lease)
@@ -245,20 +241,19 @@ class ServerLeases:
         """
         made = self._left_something(lease_id)
 
-        def write(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                seen = rows.get(session, lease_id)
-                if made:
-                    self._undo(session, seen, now)
-                # In any other state the lease was given up, and says why.
-                elif seen.status == states.Lease.CREATING:
-                    held = allocations.held_by(session, seen)
-                    rows.delete(session, seen)
-                    server_usage.undo(session, [_reservation(seen).id])
-                    freed_capacity.freed(session, now, held)
+        def write(session: api.Session) -> None:
+            seen = rows.get(session, lease_id)
+            if made:
+                self._undo(session, seen, now)
+            # In any other state the lease was given up, and says why.
+            elif seen.status == states.Lease.CREATING:
+                held = allocations.held_by(session, seen)
+                rows.delete(session, seen)
+                server_usage.undo(session, [_reservation(seen).id])
+                freed_capacity.freed(session, now, held)
 
         try:
-            transactions.retry(write)
+            transactions.write(self.database, write)
         except exception.NotFound:
             return
         LOG.info('Lease %s is undone: its servers were refused', lease_id)

@@ -143,14 +143,13 @@ class Sharing:
         self, lease_id: str, change: Any
     ) -> Mapping[str, Collection[str]]:
         def attempt(
-            _: transactions.Attempt,
+            session: api.Session,
         ) -> tuple[objects.Lease, Mapping[str, Collection[str]]]:
-            with self.database.writer() as session:
-                change(session, leases.get(session, lease_id))
-                lease = leases.get(session, lease_id)
-                return lease, _present(session, lease)
+            change(session, leases.get(session, lease_id))
+            lease = leases.get(session, lease_id)
+            return lease, _present(session, lease)
 
-        lease, present = transactions.retry(attempt)
+        lease, present = transactions.write(self.database, attempt)
         self.notify(notifications.UPDATE, notifications.payload(lease))
         return present
 

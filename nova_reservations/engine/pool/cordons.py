@@ -69,28 +69,25 @@ class Cordons:
         now: datetime.datetime,
         empties: bool | None,
     ) -> None:
-        def write(_: transactions.Attempt) -> bool:
-            with self.database.writer() as session:
-                before = cordon_rows.cordoned_at(session, resource_id)
-                if empties is not None:
-                    # In one transaction with the cordon: otherwise a crash in
-                    # between could leave a host that servers leave while new
-                    # leases come.
-                    cordon_rows.set_emptied(
-                        session, resource_id, now if empties else None, now
-                    )
-                if (before is None) == (cordoned_at is None):
-                    return False
-                cordon_rows.set_cordoned(
-                    session, resource_id, cordoned_at, now
+        def write(session: api.Session) -> bool:
+            before = cordon_rows.cordoned_at(session, resource_id)
+            if empties is not None:
+                # In one transaction with the cordon: otherwise a crash in
+                # between could leave a host that servers leave while new
+                # leases come.
+                cordon_rows.set_emptied(
+                    session, resource_id, now if empties else None, now
                 )
-                if cordoned_at is None:
-                    freed_capacity.freed(session, now, [resource_id])
-                    # Healing lets leases that were to leave it keep it.
-                    tasks.hurry(session, healing_db.HEAL, now)
-                return True
+            if (before is None) == (cordoned_at is None):
+                return False
+            cordon_rows.set_cordoned(session, resource_id, cordoned_at, now)
+            if cordoned_at is None:
+                freed_capacity.freed(session, now, [resource_id])
+                # Healing lets leases that were to leave it keep it.
+                tasks.hurry(session, healing_db.HEAL, now)
+            return True
 
-        if transactions.retry(write):
+        if transactions.write(self.database, write):
             LOG.info(
                 'Resource %(id)s is %(what)s',
                 {

@@ -250,12 +250,11 @@ class Hosts:
     def _set_facts(
         self, host_id: int, facts: objects.HostFacts, now: datetime.datetime
     ) -> None:
-        def attempt(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                hosts.set_facts(session, host_id, facts, now)
-                freed_capacity.freed(session, now, [host_id])
+        def attempt(session: api.Session) -> None:
+            hosts.set_facts(session, host_id, facts, now)
+            freed_capacity.freed(session, now, [host_id])
 
-        transactions.retry(attempt)
+        transactions.write(self.database, attempt)
 
     def _set_generations(
         self,

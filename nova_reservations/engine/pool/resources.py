@@ -239,21 +239,20 @@ class Resources:
         _check(resource_type, inventories, properties)
         uuid = uuid or _uuid_of(resource_type, name)
 
-        def insert(_: transactions.Attempt) -> int:
-            with self.database.writer() as session:
-                # Two requests may add the same resource at once: one of them
-                # waits here, and then finds it.
-                counters.increment(session, 'booking')
-                self._check_new(session, resource_type, name, uuid)
-                resource_id = resources.insert(
-                    session, resource_type, name, uuid, now, reservable=True
-                )
-                resources.set_inventories(session, resource_id, inventories)
-                properties_db.assign(session, resource_id, properties, now)
-                freed_capacity.freed(session, now, [resource_id])
-                return resource_id
+        def insert(session: api.Session) -> int:
+            # Two requests may add the same resource at once: one of them
+            # waits here, and then finds it.
+            counters.increment(session, 'booking')
+            self._check_new(session, resource_type, name, uuid)
+            resource_id = resources.insert(
+                session, resource_type, name, uuid, now, reservable=True
+            )
+            resources.set_inventories(session, resource_id, inventories)
+            properties_db.assign(session, resource_id, properties, now)
+            freed_capacity.freed(session, now, [resource_id])
+            return resource_id
 
-        return self.get(transactions.retry(insert))
+        return self.get(transactions.write(self.database, insert))
 
     def _check_new(
         self, session: api.Session, resource_type: str, name: str, uuid: str
@@ -288,21 +287,20 @@ class Resources:
 
         self.types.check_larger(self.get(resource_id), inventories)
 
-        def write(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                # First, so that no booking comes between the reads and the
-                # commit.
-                resources.advance(session, resource_id, now)
-                known = resources.get(session, resource_id)
-                _check(known.resource.resource_type, inventories, properties)
-                self._check_given(known, properties)
-                self._check_promised(session, known, inventories, now)
-                self._check_compared(session, known, inventories, properties)
-                resources.set_inventories(session, resource_id, inventories)
-                properties_db.assign(session, resource_id, properties, now)
-                freed_capacity.freed(session, now, [resource_id])
+        def write(session: api.Session) -> None:
+            # First, so that no booking comes between the reads and the
+            # commit.
+            resources.advance(session, resource_id, now)
+            known = resources.get(session, resource_id)
+            _check(known.resource.resource_type, inventories, properties)
+            self._check_given(known, properties)
+            self._check_promised(session, known, inventories, now)
+            self._check_compared(session, known, inventories, properties)
+            resources.set_inventories(session, resource_id, inventories)
+            properties_db.assign(session, resource_id, properties, now)
+            freed_capacity.freed(session, now, [resource_id])
 
-        transactions.retry(write)
+        transactions.write(self.database, write)
         return self.get(resource_id)
 
     def _check_given(

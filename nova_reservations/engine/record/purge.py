@@ -155,14 +155,13 @@ class Purge:
         """Act on the first leases after a position in the order."""
 
         def attempt(
-            _: transactions.Attempt,
+            session: api.Session,
         ) -> tuple[list[rows.Ended], Mapping[str, int]]:
-            with self.database.writer() as session:
-                found = rows.ended(session, before, LEASES, after)
-                ids = rows.gone(session, [each.lease_id for each in found])
-                return found, act(session, ids) if ids else {}
+            found = rows.ended(session, before, LEASES, after)
+            ids = rows.gone(session, [each.lease_id for each in found])
+            return found, act(session, ids) if ids else {}
 
-        return transactions.retry(attempt)
+        return transactions.write(self.database, attempt)
 
     def _rows(
         self,

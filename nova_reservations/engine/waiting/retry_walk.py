@@ -109,16 +109,13 @@ class Walk:
         this_round = _Round(self, self._waiters(rows, now), page, now)
         again = this_round.take()
 
-        def record(_: transactions.Attempt) -> None:
-            with self.database.writer() as session:
-                if again is None:
-                    freed_capacity.told(session, page, now)
-                else:
-                    freed_capacity.told_some(
-                        session, page, this_round.upto, again
-                    )
+        def record(session: api.Session) -> None:
+            if again is None:
+                freed_capacity.told(session, page, now)
+            else:
+                freed_capacity.told_some(session, page, this_round.upto, again)
 
-        transactions.retry(record)
+        transactions.write(self.database, record)
 
     def _waiters(
         self, rows: Iterable[retry_queue.Waiting], now: datetime.datetime
