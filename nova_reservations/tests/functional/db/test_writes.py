@@ -417,8 +417,8 @@ def _place(frame: types.FrameType | None) -> Place:
     """Return the place in our code that executes the statement."""
     while frame is not None:
         path = pathlib.Path(frame.f_code.co_filename)
-        if path.parent == FOLDER:
-            return path.name, frame.f_lineno
+        if path.is_relative_to(FOLDER):
+            return path.relative_to(FOLDER).as_posix(), frame.f_lineno
         frame = frame.f_back
     raise AssertionError('a write from elsewhere')
 
@@ -445,12 +445,15 @@ def test_every_write_of_the_product_was_looked_at(writes):
 def places() -> Iterator[tuple[str, range]]:
     """Yield the file and the lines of each statement of Python that has an
     UPDATE or DELETE."""
-    for path in sorted(FOLDER.glob('*.py')):
+    for path in sorted(FOLDER.rglob('*.py')):
+        if FOLDER / 'migrations' in path.parents:
+            continue
+        name = path.relative_to(FOLDER).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.stmt) and not hasattr(node, 'body'):
                 if any(map(_writes, ast.walk(node))):
                     assert node.end_lineno is not None
-                    yield path.name, range(node.lineno, node.end_lineno + 1)
+                    yield name, range(node.lineno, node.end_lineno + 1)
 
 
 def _writes(node: ast.AST) -> bool:
