@@ -12,7 +12,9 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
+from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
@@ -48,3 +50,27 @@ def remove_host(session: orm.Session, resource_id: int) -> None:
             ),
         )
     hosts.delete(session, resource_id)
+
+
+def remove_drainable_host(
+    session: orm.Session, drainable: drainable_hosts.DrainableHost
+) -> None:
+    """Delete a host that is not drainable any more.
+
+    :raises: Conflict if another writer was first
+    :raises: HostInUse if a lease has it
+    """
+    # The lock on its row keeps other leases out until the commit.
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(
+            RESOURCE.c.id == drainable.resource.id,
+            RESOURCE.c.generation == drainable.generation,
+            RESOURCE.c.role == states.Role.DRAINABLE,
+            RESOURCE.c.fenced_for.is_(None),
+        )
+        .values(generation=drainable.generation + 1)
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.Conflict(kind='Resource', id=drainable.resource.id)
+    remove_host(session, drainable.resource.id)

@@ -276,25 +276,3 @@ def enrol(
     if done.rowcount != 1:  # type: ignore[attr-defined]
         raise exception.Conflict(kind='Resource', id=resource_id)
     counters.increment(session, hosts.POOL)
-
-
-def forget(session: orm.Session, drainable: DrainableHost) -> None:
-    """Delete a host that is not drainable any more.
-
-    :raises: Conflict if another writer was first
-    :raises: HostInUse if a lease has it
-    """
-    # The lock on its row keeps other leases out until the commit.
-    done = session.execute(
-        sa.update(RESOURCE)
-        .where(
-            RESOURCE.c.id == drainable.resource.id,
-            RESOURCE.c.generation == drainable.generation,
-            RESOURCE.c.role == states.Role.DRAINABLE,
-            RESOURCE.c.fenced_for.is_(None),
-        )
-        .values(generation=drainable.generation + 1)
-    )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
-        raise exception.Conflict(kind='Resource', id=drainable.resource.id)
-    hosts.delete(session, drainable.resource.id)

@@ -11,6 +11,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import tasks
+from nova_reservations.db.holdings import withdrawals
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
 from nova_reservations.engine import settings
@@ -136,7 +137,7 @@ class DrainableHosts:
     def _forget(self, drainable: drainable_hosts.DrainableHost) -> None:
         try:
             with self.database.writer() as session:
-                drainable_hosts.forget(session, drainable)
+                withdrawals.remove_drainable_host(session, drainable)
         except (exception.Conflict, exception.HostInUse) as error:
             LOG.debug(
                 'Host %s stays known: %s', drainable.resource.name, error

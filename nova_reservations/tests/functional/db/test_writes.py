@@ -155,7 +155,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: drainable_hosts.enrol(
         session, drainable(session).resource.id, NOW
     ),
-    lambda session: drainable_hosts.forget(session, drainable(session)),
+    lambda session: withdrawals.remove_drainable_host(
+        session, drainable(session)
+    ),
     lambda session: conditions.set_condition(session, 7, CONDITION, NOW),
     lambda session: conditions.wait_anew(session, HOSTS, NOW),
     lambda session: conditions.set_brake(session, HOSTS, NOW),

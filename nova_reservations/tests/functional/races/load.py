@@ -27,6 +27,7 @@ from nova_reservations import ports
 from nova_reservations.bootstrap import Services
 from nova_reservations.db import api
 from nova_reservations.engine import clocks
+from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
@@ -192,20 +193,20 @@ def join(url: str, source: ports.LimitSource | None = None) -> Services:
     cloud = _cloud()
     database = api.Database(url)
     journal = Journal(database)
-    types: dict[str, Any] = {
+    kinds: dict[str, Any] = {
         objects.HOST: JournaledHost(cloud, opts),
         SLOTS_OF: JournaledSlots(cloud, opts),
         objects.SERVER: JournaledServer(cloud, opts),
         FLAVORS: JournaledFlavor(cloud, opts),
         pools.POOL: pools.Pool(cloud, opts),
     }
-    for kind in types.values():
+    for kind in kinds.values():
         kind.journal = journal
     parts = bootstrap.Parts(
         database,
         cloud,
         bootstrap.Plugins(
-            types,
+            resource_types.Types(kinds),
             [compute.ComputeMonitor(cloud, opts)],
             shipped.load(opts),
             offered.Actions(cloud, opts),
