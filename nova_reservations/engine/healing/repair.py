@@ -187,16 +187,26 @@ class Repair:
             and holding.forced_down
         )
 
-    def _slots(self, reservation_id: str) -> Mapping[int, int]:
+    def _slots(
+        self, reservation_id: str, seen: Collection[objects.Holding]
+    ) -> Mapping[int, int]:
         """Return resource id -> slots that the reservation has there; a whole
-        resource is one."""
+        resource is one.
+
+        :param seen: resources that the reservation was seen to have
+        :raises: Conflict if another writer has moved the lease since. This can
+            happen on databases where each statement sees the latest commit.
+        """
         shares = allocations.slots(self.session, [reservation_id])
-        slots = shares.get(reservation_id, {})
-        return {
-            holding.resource.id: slots.get(holding.resource.id, 1)
+        counts = shares.get(reservation_id, {})
+        slots = {
+            holding.resource.id: counts.get(holding.resource.id, 1)
             for holding in self.held()[reservation_id]
             if holding.stays
         }
+        if not slots.keys() >= {holding.resource.id for holding in seen}:
+            raise exception.Conflict(kind='Lease', id=self.lease.id)
+        return slots
 
     def take_back(self, unused: Mapping[str, Collection[int]]) -> bool:
         """Exchange unused replacements for the replaced resources if those
@@ -236,7 +246,7 @@ class Repair:
         found = allocations_engine.find_offers(
             self.session, wanted, self.case.terms(ignore=[reservation_id])
         )
-        slots = self._slots(reservation_id)
+        slots = self._slots(reservation_id, given)
         taken = False
         for offer in sorted(found.offers, key=lambda offer: offer.resource.id):
             count = former[offer.resource.id]
@@ -346,12 +356,8 @@ class Repair:
         :param beside: how many resources are lost together
         """
         reservation_id, demand = loss.reservation_id, loss.demand
-        slots = self._slots(reservation_id)
+        slots = self._slots(reservation_id, loss.holdings)
         lost = [holding.resource.id for holding in loss.holdings]
-        if not slots.keys() >= set(lost):
-            # Another writer has moved the lease since it was read. This can
-            # happen on databases where each statement sees the latest commit.
-            raise exception.Conflict(kind='Lease', id=self.lease.id)
         known: list[int] = []
         # A share may get more slots beside those that it has on a resource,
         # so its own slots are not ignored.
@@ -439,7 +445,7 @@ class Repair:
         lost: Sequence[objects.Holding],
     ) -> None:
         reservation_id = ask.wanted.reservation_id
-        slots = self._slots(reservation_id)
+        slots = self._slots(reservation_id, lost)
         self._part_from(
             reservation_id, [holding.resource.id for holding in lost]
         )

@@ -15,9 +15,11 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import healing
 from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.engine import shown
 from nova_reservations.tests.functional.engine import test_instances
 
@@ -166,6 +168,35 @@ def check(region, lease):
         if region.cloud.hints.get(uuid) == reservation.id
     }
     assert used <= {each.resource.name for each in held}
+
+
+@pytest.mark.parametrize('any_database', conftest.SERVERS, indirect=True)
+def test_a_replacement_is_given_back_while_healing_would_exchange_it(
+    region, monkeypatch
+):
+    lease = region.active_lease(minimum=3)
+    [reservation] = lease.reservations
+    failed, *kept = sorted(region.hosts_of(lease))
+    region.cloud.fail(failed)
+    region.monitoring.poll(region.now)
+    region.healing.heal(region.now)
+    [given] = region.hosts_of(lease).difference(kept, [failed])
+    region.cloud.recover(failed)
+    region.monitoring.poll(region.now)
+    former, changes = healing.former, [{'release_hosts': [given]}]
+
+    def change_meanwhile(session, reservation_id):
+        while changes:
+            region.change(lease, **changes.pop())
+        return former(session, reservation_id)
+
+    monkeypatch.setattr(healing, 'former', change_meanwhile)
+    region.healing.check_replaced(region.now)
+    assert changes == []
+    with region.database.reader() as session:
+        [held] = allocations.holdings(session, [reservation.id]).values()
+    stays = {each.resource.name for each in held if each.stays}
+    assert stays == set(kept)
 
 
 class SlotLessee(Lessee):
