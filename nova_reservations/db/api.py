@@ -121,7 +121,8 @@ class Database:
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[orm.Session]:
-        """A transaction that only reads.
+        """A transaction that only reads. All its statements see one state,
+        on PostgreSQL, too.
 
         :raises: DatabaseUnavailable
         """
@@ -130,6 +131,10 @@ class Database:
             collides_with_nobody(),
             self._facade.reader.using(_Context()) as session,
         ):
+            if session.get_bind().dialect.name == 'postgresql':
+                session.connection(
+                    execution_options={'isolation_level': 'REPEATABLE READ'}
+                )
             yield session
 
     @contextlib.contextmanager

@@ -51,6 +51,23 @@ def test_a_transaction_in_a_transaction_is_one_of_its_own(any_database):
         assert count(any_database) == 1
 
 
+def test_all_that_a_transaction_reads_is_of_one_moment(any_database):
+    with any_database.reader() as session:
+        before = counters.value(session, 'booking')
+        with any_database.writer() as other:
+            counters.increment(other, 'booking')
+        assert counters.value(session, 'booking') == before
+    assert count(any_database) == before + 1
+
+
+@pytest.mark.parametrize('any_database', ['postgresql'], indirect=True)
+def test_writers_do_not_see_the_one_moment_of_an_earlier_reader(any_database):
+    count(any_database)
+    with any_database.writer() as session:
+        level = session.connection().get_isolation_level()
+        assert level == 'READ COMMITTED'
+
+
 def test_the_time_is_the_databases_in_utc_and_whole_seconds(any_database):
     before = datetime.datetime.now(datetime.UTC)
     now = any_database.now()
