@@ -460,9 +460,10 @@ class FakeServers:
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
         """Move each server to the first host with a free slot of its
-        reservation. Without slots, move it to the first host of an aggregate
-        that has its old host no more; if the old host is not enrolled, to the
-        first working host that is not enrolled either."""
+        reservation. Without slots, move it to the first host of its
+        reservation's aggregate, unless that still has its old host; if the old
+        host is not enrolled, to the first working host that is not enrolled
+        either."""
         refused = {}
         for server in self._each(servers, check):
             self._state.write('evacuate')
@@ -476,11 +477,10 @@ class FakeServers:
             elif server.host not in self._state.marked:
                 targets = self._state.ordinary_hosts()
             else:
-                targets = [
-                    min(members)
-                    for members in self._state.aggregate_hosts.values()
-                    if members and server.host not in members
-                ]
+                members = self._state.aggregate_hosts.get(
+                    self._state.hints.get(server.uuid, ''), set()
+                )
+                targets = [] if server.host in members else sorted(members)
             service = self._state.services.get(server.host)
             if not service or not service.forced_down or not targets:
                 refused[server.uuid] = 'no valid host'
