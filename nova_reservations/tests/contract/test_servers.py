@@ -16,7 +16,7 @@ from nova_reservations.tests.contract.worlds import RESERVATION
 
 
 class TestOnHosts:
-    def test_one_occupies_its_host(self, world):
+    def test_a_server_occupies_its_host(self, world):
         server = world.boot(world.hosts[0])
         occupancy = world.cloud.servers.occupancy(world.hosts)
         assert set(occupancy) == set(worlds.HOSTS)
@@ -32,7 +32,7 @@ class TestOnHosts:
         assert not occupancy['host1'].empty
         assert occupancy['host2'].empty
 
-    def test_one_is_known_with_what_it_takes(self, world):
+    def test_a_server_is_known_with_what_it_takes(self, world):
         server = world.boot(world.hosts[0])
         on = world.cloud.servers.servers_on(world.hosts)
         [placed] = on['host1']
@@ -43,14 +43,14 @@ class TestOnHosts:
         assert (placed.pinned, placed.passthrough) == (False, False)
         assert list(on['host2']) == []
 
-    def test_what_is_no_servers_is_told(self, world):
+    def test_a_consumer_that_is_no_server_is_told(self, world):
         consumer = world.claim(world.hosts[0])
         occupancy = world.cloud.servers.occupancy(world.hosts)
         assert occupancy['host1'] == ports.Occupancy((), (consumer,))
         assert not occupancy['host1'].empty
         assert occupancy['host2'].empty
 
-    def test_what_an_unbuilt_one_holds_is_taken_away(self, world):
+    def test_claims_of_an_unbuilt_server_are_taken_away(self, world):
         server = world.claim_unbuilt(world.hosts[0])
         [found] = world.cloud.servers.occupancy(world.hosts)['host1'].servers
         assert (found.uuid, found.unbuilt) == (server, True)
@@ -97,14 +97,14 @@ class TestFinding:
         assert set(inhabited(['HOST1', 'host2'])) == set()
         assert set(inhabited([])) == set()
 
-    def test_one_on_a_shelf_is_on_no_host(self, world):
+    def test_a_server_on_a_shelf_is_on_no_host(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         found = world.known(server)
         assert (found.state, found.host) == ('shelved_offloaded', '')
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
-    def test_one_that_no_host_was_found_for_tells_why(self, world):
+    def test_a_server_that_no_host_was_found_for_tells_why(self, world):
         server = world.fail_to_build()
         found = world.known(server)
         assert (found.state, found.host, found.task) == ('error', '', None)
@@ -112,7 +112,9 @@ class TestFinding:
         assert 'No valid host' in found.fault
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
-    def test_one_that_no_host_was_chosen_for_yet_is_being_built(self, world):
+    def test_a_server_that_no_host_was_chosen_for_yet_is_being_built(
+        self, world
+    ):
         server = world.begin_to_build()
         found = world.known(server)
         assert (found.state, found.host) == ('building', '')
@@ -127,11 +129,13 @@ class TestFinding:
 
 
 class TestInReservations:
-    def test_one_that_was_created_in_another_way_is_not_let_in(self, world):
+    def test_a_server_that_was_created_in_another_way_is_not_let_in(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         assert set(world.cloud.servers.let_in(RESERVATION, [server])) == set()
 
-    def test_one_that_was_created_there_is_let_in(self, world):
+    def test_a_server_that_was_created_there_is_let_in(self, world):
         reservation_id = world.lease()
         server, nobody = world.boot_in(reservation_id), str(uuid.uuid4())
         let_in = world.cloud.servers.let_in
@@ -151,7 +155,7 @@ class TestInReservations:
         assert list(building(reservation_id, {worlds.OTHERS})) == []
         assert list(building(str(uuid.uuid4()), {worlds.PROJECT})) == []
 
-    def test_one_that_is_deleted_as_it_is_migrated_may_have_alternates(
+    def test_a_server_that_is_deleted_as_it_is_migrated_may_have_alternates(
         self, world
     ):
         server, moving = (world.boot(world.hosts[0]) for _ in range(2))
@@ -179,7 +183,7 @@ class TestInReservations:
 
 
 class TestInFlight:
-    def test_one_that_is_being_built_might_land_anywhere(self, world):
+    def test_a_server_that_is_being_built_might_land_anywhere(self, world):
         world.boot(world.hosts[0])
         world.fail_to_build()
         server = world.begin_to_build()
@@ -188,7 +192,9 @@ class TestInFlight:
             host: {server} for host in worlds.HOSTS
         }
 
-    def test_so_might_one_that_is_deleted_as_it_is_migrated(self, world):
+    def test_a_server_that_is_deleted_as_it_is_migrated_might_land_too(
+        self, world
+    ):
         server, moving = (world.boot(world.hosts[0]) for _ in range(2))
         with (
             world.being_deleted(server),
@@ -226,7 +232,7 @@ class TestRoom:
         room = world.cloud.servers.find_room([found], world.now)
         assert not {'host2', 'host3'} & set(room.fits[server])
 
-    def test_what_nova_does_not_know_fits_nowhere(self, world):
+    def test_a_server_that_nova_does_not_know_fits_nowhere(self, world):
         nobody = ports.Server(
             str(uuid.uuid4()), worlds.PROJECT, 'host1', 'active'
         )
