@@ -56,7 +56,7 @@ def test_its_project_does_not_see_it(member, gone):
     assert member('GET', path).status_int == 403
 
 
-def test_one_that_was_over_is_hidden_and_billed_still(
+def test_a_deleted_lease_that_was_over_is_hidden_and_billed_still(
     admin, member, workers, clock
 ):
     lease = member.lease(name='used')
@@ -98,7 +98,7 @@ def test_its_id_is_404_for_administrators_too_unless_they_ask_for_it(
     assert admin('GET', f'{path}?deleted=true').status_int == 200
 
 
-def test_what_it_waited_for_last_is_not_shown(
+def test_the_reason_that_a_deleted_lease_waited_for_last_is_not_shown(
     admin, member, workers, cloud, clock
 ):
     every = {'resource_type': 'physical:host', 'min': 3, 'max': 3}
@@ -154,7 +154,7 @@ def test_nothing_is_kept_of_a_lease_that_had_not_begun(
 
 
 @pytest.mark.usefixtures('allowed_to_members')
-def test_who_may_see_deleted_leases_sees_only_those_of_own_projects(
+def test_members_who_may_see_deleted_leases_see_only_those_of_own_projects(
     member, stranger, gone
 ):
     path = f'/leases/{gone["id"]}?deleted=true'

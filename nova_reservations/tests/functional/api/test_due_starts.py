@@ -101,7 +101,7 @@ def test_nobody_waits_for_the_lease_of_others(
 
 
 @ways
-def test_who_may_not_create_servers_does_not_wait(
+def test_a_reader_who_may_not_create_servers_does_not_wait(
     app, member, behind, waiting, asked
 ):
     body = asked(lease_of(member, asked))

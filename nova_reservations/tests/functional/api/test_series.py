@@ -89,7 +89,7 @@ def test_a_night_is_as_long_as_its_duration_or_until_its_end(member):
     ]
 
 
-def test_each_is_warned_as_long_before_its_end(member):
+def test_leases_of_a_series_are_warned_as_long_before_their_ends(member):
     made = create(member, before_end_date='2030-10-13 07:30')
     assert [
         event['time'][:16]
@@ -134,7 +134,7 @@ def test_a_local_time_that_there_is_not_is_refused(member):
         {'until': '2030-12-01 10:00'},
     ],
 )
-def test_what_makes_no_sense_is_refused(member, wrong):
+def test_a_repetition_that_makes_no_sense_is_refused(member, wrong):
     assert refusal(member('POST', '/leases', body(wrong)))
     assert member('GET', '/leases').json['leases'] == []
 

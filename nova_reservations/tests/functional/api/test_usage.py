@@ -166,7 +166,7 @@ def test_projects_come_in_pages(admin, record):
         'moon=1',
     ],
 )
-def test_what_makes_no_sense_is_refused(member, query):
+def test_a_query_of_usage_that_makes_no_sense_is_refused(member, query):
     assert member('GET', f'/usage?{query}').status_int == 400
 
 
