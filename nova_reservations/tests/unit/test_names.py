@@ -13,10 +13,6 @@ _PRONOUN = re.compile(
     re.MULTILINE,
 )
 _NOT_YET = {
-    'contract',
-    'functional/api',
-    'functional/cmd',
-    'functional/db',
     'functional/engine',
     'functional/engine/best_effort',
     'functional/engine/guaranteed',

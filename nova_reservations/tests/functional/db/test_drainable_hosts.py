@@ -40,7 +40,7 @@ def fences(database):
         }
 
 
-def test_one_host_is_fenced_for_one_lease(any_database, seen):
+def test_a_host_is_fenced_for_one_lease(any_database, seen):
     fence(any_database, seen[:1], 'first')
     with pytest.raises(exception.Conflict):
         fence(any_database, seen[:1], 'second')

@@ -93,7 +93,9 @@ class TestWholeHosts:
             (objects.HOST, 2, False, 1, 3),
         ]
 
-    def test_what_changes_twice_in_a_second_changed_once(self, session, lease):
+    def test_a_lease_that_changes_twice_in_a_second_changed_once(
+        self, session, lease
+    ):
         usage.settle(session, [lease], booking.at(1))
         leave_one(session, lease)
         usage.settle(session, [lease], booking.at(1))
@@ -144,7 +146,7 @@ class TestQueries:
             if number:
                 usage.settle(session, [over(lease)], booking.at(4))
 
-    def test_what_goes_on_comes_first(self, session):
+    def test_usage_that_goes_on_comes_first(self, session):
         found = list(usage.find(session, WHOLE))
         assert len({row.id for row in found}) == len(found) == 8
         assert [row.ended_at for row in found] == [None] * 4 + [
