@@ -13,9 +13,6 @@ _PRONOUN = re.compile(
     re.MULTILINE,
 )
 _NOT_YET = {
-    'functional/engine',
-    'functional/engine/best_effort',
-    'functional/engine/guaranteed',
     'functional/nova',
     'functional/races',
     'regressions',

@@ -104,7 +104,9 @@ class TestWhatIsGivenBack:
         assert_consistent(region, lease)
         assert_consistent(region, other)
 
-    def test_who_waits_gets_them(self, region, lease):
+    def test_slots_that_are_given_back_are_for_a_lease_that_waits(
+        self, region, lease
+    ):
         waiting = region.retry(start=0, end=30)
         region.work()
         assert region.status(waiting) == 'CREATING'
@@ -150,7 +152,9 @@ class TestWhatIsGivenBack:
         assert_consistent(region, lease)
         assert amount(region, lease) == 1
 
-    def test_they_were_held_up_to_then_and_no_longer(self, region, lease):
+    def test_slots_were_held_until_they_were_given_back_and_no_longer(
+        self, region, lease
+    ):
         region.now += minutes(10)
         region.change(lease, amount=1)
         region.work()
@@ -199,7 +203,9 @@ class TestRefusals:
         ) in refused(region, lease, amount=3)
 
     @pytest.mark.parametrize('more', [{'end': 90}, {'end_grace': 5}])
-    def test_it_asks_for_something_more(self, region, lease, more):
+    def test_a_change_that_asks_for_something_more_is_refused(
+        self, region, lease, more
+    ):
         assert 'of its own' in refused(region, lease, amount=3, **more)
 
     def test_nothing_is_booked_while_they_leave(self, region, lease):
@@ -213,7 +219,9 @@ class TestRefusals:
         region.work()
         assert_consistent(region, lease)
 
-    def test_it_is_not_known_how_many_are_used(self, region, lease):
+    def test_a_change_is_refused_while_nobody_knows_how_many_slots_are_used(
+        self, region, lease
+    ):
         def silent(*_):
             raise exception.CloudUnavailable(service='Placement', reason='no')
 
@@ -222,7 +230,9 @@ class TestRefusals:
 
 
 class TestServersOnTheirWay:
-    def test_one_that_came_has_one_of_those_that_stay(self, region, lease):
+    def test_a_server_that_came_has_one_of_the_slots_that_stay(
+        self, region, lease
+    ):
         many, few = larger(region, lease)
         region.change(lease, amount=8)
         assert land(region, lease, few)

@@ -196,7 +196,9 @@ class TestMany:
             region.lease(start=60, end=90, **failures.on(host))
         assert statements(12) <= statements(1)
 
-    def test_what_may_move_is_looked_up_once_for_all(self, region, statements):
+    def test_promises_that_may_move_are_looked_up_once_for_all(
+        self, region, statements
+    ):
         for start in 60, 150:
             region.lease(start=start, end=start + 30, minimum=2)
         few, many = statements(3), statements(9)

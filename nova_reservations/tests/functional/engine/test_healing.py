@@ -64,7 +64,9 @@ class TestTheSeedsTimeline:
         region.forward(until=minute)
         return [''.join(sorted(region.hosts_of(lease))) for lease in leases]
 
-    def test_each_is_healed_when_it_is_needed(self, region, leases, spare):
+    def test_leases_are_healed_when_they_need_the_host(
+        self, region, leases, spare
+    ):
         point_1 = self.until(region, 60, leases)
         assert point_1 == ['one', 'one', 'one']
         region.forward(until=90)
@@ -88,7 +90,7 @@ class TestTheSeedsTimeline:
         region.forward(until=270)
         assert {region.status(lease) for lease in leases} == {'TERMINATED'}
 
-    def test_who_recovers_before_is_left_its_later_leases(
+    def test_a_host_that_recovers_before_is_left_its_later_leases(
         self, region, leases, spare
     ):
         region.forward(until=90)

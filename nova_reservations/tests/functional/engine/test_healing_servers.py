@@ -82,7 +82,7 @@ class TestServersThatStay:
         region.look()
         assert region.hosts_of(region.active_lease()) == {'one'}
 
-    def test_they_go_with_the_lease(self, region, lease):
+    def test_servers_that_stay_go_with_the_lease(self, region, lease):
         recover(region, 'one')
         later = region.lease(start=300, end=400)
         region.forward(until=301)
@@ -90,7 +90,7 @@ class TestServersThatStay:
         assert region.cloud.instances == {}
         assert region.status(later) == 'ACTIVE'
 
-    def test_they_do_not_go_with_another_lease_of_the_project(
+    def test_servers_that_stay_do_not_go_with_another_lease_of_the_project(
         self, region, lease
     ):
         recover(region, 'one')
@@ -140,7 +140,9 @@ class TestEvacuation:
         region.look()
         assert region.cloud.instances['moved'].host != host
 
-    def test_nor_where_there_is_no_other_host(self, region, lease):
+    def test_servers_are_not_evacuated_where_there_is_no_other_host(
+        self, region, lease
+    ):
         for host in ('one', 'two'):
             region.cloud.fail(host, forced_down=True)
         region.look()

@@ -44,7 +44,7 @@ def one_left(make_region):
     return make
 
 
-def test_what_was_let_in_just_before_the_end_is_seen(one_left):
+def test_a_volume_that_was_let_in_just_before_the_end_is_seen(one_left):
     region, lease, name = one_left(settle=datetime.timedelta(seconds=30))
     volumes = region.cloud.volumes
     region.forward(until=60.3)

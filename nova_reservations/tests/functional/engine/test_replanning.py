@@ -123,7 +123,7 @@ class TestCreate:
         assert region.hosts_of(begun) == region.hosts_of(long) == {'two'}
         assert region.hosts_of(lease) == {'one'}
 
-    def test_what_has_begun_stays(self, region):
+    def test_a_lease_that_has_begun_stays(self, region):
         begun = put_on(region, 'one', 0, 30)
         region.work()
         assert region.status(begun) == 'ACTIVE'
@@ -153,13 +153,15 @@ class TestCreate:
         assert region.hosts_of(lease) == {'two'}
         assert region.hosts_of(late) == {'one'}
 
-    def test_what_a_worker_holds_stays(self, region, crossed):
+    def test_a_lease_that_a_worker_holds_stays(self, region, crossed):
         for lease in crossed:
             claim(region, lease, 'a worker')
         with pytest.raises(exception.NotEnoughResources):
             region.lease(end=240)
 
-    def test_what_only_one_host_can_do_stays_there(self, make_region):
+    def test_a_lease_that_only_one_host_can_have_stays_there(
+        self, make_region
+    ):
         region = make_region('one')
         region.add_host('two', enrol=False)
         region.enrol('two', gpu='yes')
@@ -200,7 +202,7 @@ class TestCreate:
         lease = region.lease(end=ever)
         assert len(region.hosts_of(lease)) == 1
 
-    def test_it_can_be_switched_off(self, make_region):
+    def test_replanning_can_be_switched_off(self, make_region):
         region = make_region('one', 'two', replan_limit=0)
         put_on(region, 'one', 60, 90)
         put_on(region, 'two', 150, 180)

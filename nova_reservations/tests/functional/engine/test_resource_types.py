@@ -64,7 +64,7 @@ def used(folder):
     return lambda: {file.stem: file.read_text() for file in folder.iterdir()}
 
 
-def test_it_is_leased_started_and_ended(region, used):
+def test_a_licence_is_leased_started_and_ended(region, used):
     lease = ask(region, '3', start=5)
     [reservation] = lease.reservations
     assert reservation.params == {'seats': 3, 'resource_properties': ''}
@@ -101,7 +101,7 @@ def test_a_start_that_the_type_refuses_leaves_nothing(region, folder):
     assert ask(region, 4)
 
 
-def test_one_with_a_property_can_be_asked_for(region, used):
+def test_a_licence_with_a_property_can_be_asked_for(region, used):
     add(region, 'eda', 1, vendor='acme')
     wanted = '["==", "$vendor", "acme"]'
     ask(region, resource_properties=wanted)
@@ -123,7 +123,7 @@ def test_one_with_a_property_can_be_asked_for(region, used):
         ('["==", "$id", "cad"]', 'id is a number'),
     ],
 )
-def test_what_can_not_be_asked_for_is_told(region, asked, refusal):
+def test_properties_that_can_not_be_asked_for_are_told(region, asked, refusal):
     with pytest.raises(exception.InvalidInput, match=refusal):
         ask(region, resource_properties=asked)
 
@@ -135,7 +135,7 @@ def test_how_many_there_must_be_can_be_asked_for(region, used):
     assert used() == {'site': 'lessee: 1'}
 
 
-def test_one_that_fails_is_replaced(region, folder, used):
+def test_a_licence_that_fails_is_replaced(region, folder, used):
     lease = ask(region)
     region.work()
     [first] = used()
@@ -150,7 +150,7 @@ def test_one_that_fails_is_replaced(region, folder, used):
     assert ask(region, 3)
 
 
-def test_one_that_is_said_to_have_failed_is_replaced(region, used):
+def test_a_licence_that_is_said_to_have_failed_is_replaced(region, used):
     ask(region)
     region.work()
     [first] = used()
@@ -201,7 +201,7 @@ def test_an_active_lease_of_it_grows(region, used):
     assert list(used().values()) == ['lessee: 2']
 
 
-def test_one_that_comes_is_for_those_who_lack_it(region, folder, used):
+def test_a_licence_that_comes_is_for_leases_that_lack_it(region, folder, used):
     lease = ask(region, 4)
     region.work()
     (folder / 'cad.revoked').touch()
@@ -224,7 +224,7 @@ def test_more_of_one_is_for_those_who_wait(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_one_can_go_when_no_lease_has_it(region):
+def test_a_licence_can_go_when_no_lease_has_it(region):
     lease = ask(region, 4)
     one = named(region, 'cad')
     with pytest.raises(
@@ -258,7 +258,9 @@ def test_no_fewer_are_left_than_are_promised(region):
         ask(region, 3)
 
 
-def test_what_is_over_and_not_given_back_is_promised(region, folder):
+def test_seats_of_a_lease_that_is_over_and_not_given_back_are_promised(
+    region, folder
+):
     ask(region, 4)
     region.forward(until=59)
     for file in list(folder.iterdir()):
@@ -290,7 +292,7 @@ def test_a_property_that_a_lease_was_planned_with_stays(region):
     }
 
 
-def test_what_has_changed_of_one_that_a_lease_has_is_healed(region, used):
+def test_a_licence_of_a_lease_that_has_changed_is_healed(region, used):
     """The property is changed in the database, as operators are not allowed
     to."""
     one = add(region, 'eda', 1, vendor='acme')

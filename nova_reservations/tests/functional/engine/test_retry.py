@@ -72,7 +72,7 @@ def test_no_lease_is_tried_more_often_than_the_operator_allows(
 
 
 @pytest.mark.parametrize('wait', [datetime.timedelta(days=7), minutes(90)])
-def test_it_waits_as_long_as_the_operator_allows(make_region, wait):
+def test_a_lease_waits_as_long_as_the_operator_allows(make_region, wait):
     region = make_region('one', max_create_wait=wait)
     region.lease(end=60 * 24 * 30)
     lease = region.retry(duration=10)
@@ -118,7 +118,7 @@ def test_where_the_operator_lets_nobody_wait_it_is_refused(make_region, never):
         region.retry()
 
 
-def test_who_may_not_be_tried_again_is_refused_at_once(make_region):
+def test_a_lease_that_may_not_be_tried_again_is_refused_at_once(make_region):
     region = make_region('one')
     region.lease(end=120)
     with pytest.raises(exception.NotEnoughResources):
@@ -130,7 +130,7 @@ def test_only_a_retry_lease_may_say_how_often(region):
         region.lease_of((objects.HOST, {'min': 1, 'max': 1}), max_retries=3)
 
 
-def test_it_is_tried_at_once_when_a_lease_ends(make_region):
+def test_a_lease_is_tried_at_once_when_another_ends(make_region):
     region = make_region('one')
     region.active_lease(end=20.5)
     lease = region.retry(end=60, retries=100)
@@ -277,7 +277,7 @@ def test_a_wait_is_over_when_less_than_a_minute_would_be_left(make_region):
     )
 
 
-def test_who_waits_may_start_later(make_region):
+def test_a_lease_that_waits_may_start_later(make_region):
     region = make_region('one')
     holder = region.lease(start=20, end=60)
     lease = region.retry(start=30, duration=10)
@@ -345,7 +345,7 @@ def test_a_lease_that_left_since_it_was_read_has_no_place(make_region):
 # While it waits
 
 
-def test_it_can_be_listed_renamed_and_deleted(make_region):
+def test_a_lease_that_waits_can_be_listed_renamed_and_deleted(make_region):
     region = make_region('one')
     region.active_lease(end=120)
     lease = region.retry()
@@ -357,7 +357,7 @@ def test_it_can_be_listed_renamed_and_deleted(make_region):
         region.see(lease)
 
 
-def test_what_it_asks_for_can_be_changed_and_is_tried_at_once(make_region):
+def test_a_lease_whose_request_is_changed_is_tried_at_once(make_region):
     region = make_region('one', 'two')
     region.active_lease(end=120)
     lease = region.retry(minimum=2, end=60)

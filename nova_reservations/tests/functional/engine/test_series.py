@@ -72,7 +72,9 @@ def region(make_region):
 
 
 class TestCreate:
-    def test_each_is_an_ordinary_lease_on_the_same_hosts(self, region):
+    def test_leases_of_a_series_are_ordinary_ones_on_the_same_hosts(
+        self, region
+    ):
         made = create(region, 60, 120).leases
         assert starts(made, region) == [0, 1, 2]
         assert len({lease.series_id for lease in made}) == 1
@@ -90,7 +92,7 @@ class TestCreate:
         ]
         assert told == [lease.id for lease in made]
 
-    def test_they_start_and_end_each_at_its_time(self, region):
+    def test_leases_of_a_series_start_and_end_each_at_its_time(self, region):
         first, second, _ = create(region, 0, 60).leases
         region.work()
         assert first.lease_type == states.LeaseType.IMMEDIATE
@@ -133,7 +135,9 @@ class TestCreate:
         assert region.picture() == before
         assert 'lease.create' not in dict(region.notes)
 
-    def test_what_stops_half_way_leaves_nothing(self, region, monkeypatch):
+    def test_a_creation_that_stops_half_way_leaves_nothing(
+        self, region, monkeypatch
+    ):
         before, calls, real = region.picture(), [], allocations.insert
 
         def stopped(*args):
@@ -162,7 +166,7 @@ class TestCreate:
                 lease, series.Repeat(DAY, 2), region.now
             )
 
-    def test_what_would_be_too_large_is_refused_before_it_is_planned(
+    def test_a_series_that_would_be_too_large_is_refused_before_its_plan(
         self, region
     ):
         with pytest.raises(exception.InvalidInput, match='4096 hosts'):
@@ -282,7 +286,7 @@ class TestDelete:
         with pytest.raises(exception.NotFound):
             region.services.series.get(made[0].series_id)
 
-    def test_it_goes_on_where_it_was_cut_off(self, region):
+    def test_a_deletion_goes_on_where_it_was_cut_off(self, region):
         made = create(region, 60, 120).leases
         region.delete(made[1])
         found = region.services.series.get(made[0].series_id)
@@ -394,7 +398,9 @@ class TestShares:
         with pytest.raises(exception.NotEnoughResources):
             self._slots(region, 6, 1)
 
-    def test_what_one_of_them_takes_is_not_for_the_next(self, region):
+    def test_room_that_a_lease_of_a_series_takes_is_not_for_the_next(
+        self, region
+    ):
         with pytest.raises(exception.NotEnoughResources) as refused:
             self._slots(region, 6, 9)
         assert 'lease 2 of 3' in str(refused.value)

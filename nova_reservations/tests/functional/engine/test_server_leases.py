@@ -76,7 +76,7 @@ def reservation(region, lease):
     return region.see(lease).server_reservation
 
 
-def test_it_is_active_when_its_server_runs(region):
+def test_a_lease_is_active_when_its_server_runs(region):
     lease, [name] = made(region, end=120)
     region.work()
     assert region.status(lease) == 'STARTING'
@@ -132,7 +132,7 @@ def test_no_server_is_made_for_a_lease_that_was_given_up(region):
     assert reservation(region, lease).servers == ()
 
 
-def test_what_nova_made_for_a_lease_that_was_given_up_is_deleted(region):
+def test_a_server_made_for_a_lease_that_was_given_up_is_deleted(region):
     lease = request(region, on_end='create_image')
     name = record(region, lease)
     region.forward(until=5)

@@ -84,7 +84,7 @@ class TestBeforeItsTime:
         assert state_of(region, server) == 'active'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_it_is_built_before_it_is_shelved(self, region):
+    def test_a_server_is_built_before_it_is_shelved(self, region):
         lease, (server,) = asked_for(region, start=3, state='building')
         region.work()
         assert 'is being built' in reason(region, lease)
@@ -104,7 +104,9 @@ class TestBeforeItsTime:
         region.forward(until=1)
         assert state_of(region, server) == 'shelved_offloaded'
 
-    def test_what_is_still_shelved_at_its_start_comes_back(self, region):
+    def test_a_server_that_is_still_being_shelved_at_its_start_comes_back(
+        self, region
+    ):
         lease, (server,) = asked_for(region, start=1)
         region.cloud.slow_servers.add(server)
         region.forward(until=1)
@@ -114,7 +116,7 @@ class TestBeforeItsTime:
         assert state_of(region, server) == 'active'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_one_that_can_not_be_shelved_by_then_runs_on(self, region):
+    def test_a_server_that_can_not_be_shelved_by_then_runs_on(self, region):
         lease, (server,) = asked_for(region, start=1)
         region.cloud.refusals[server] = 'its host is down'
         region.forward(until=1.1)
@@ -126,7 +128,9 @@ class TestBeforeItsTime:
         with pytest.raises(exception.InvalidInput, match='service_user'):
             asked_for(region, start=3)
 
-    def test_it_is_deleted_with_its_lease_and_so_is_its_image(self, region):
+    def test_a_server_is_deleted_with_its_lease_and_so_is_its_image(
+        self, region
+    ):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         region.delete(lease)
@@ -165,7 +169,7 @@ class TestStart:
         region.forward(until=9)
         assert region.see(lease).due_at is None
 
-    def test_one_that_could_be_built_is_enough(self, region):
+    def test_a_single_server_that_could_be_built_is_enough(self, region):
         lease, servers = asked_for(region, 2, state='error')
         built(region, servers[0])
         region.work()
@@ -227,7 +231,7 @@ class TestStart:
             'shelved_offloaded',
         ]
 
-    def test_what_is_on_its_way_is_waited_for(self, region):
+    def test_a_server_that_is_on_its_way_is_waited_for(self, region):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         region.cloud.slow_servers.add(server)
@@ -255,7 +259,7 @@ class TestEnd:
         assert state_of(region, server) == 'suspended'
         assert region.status(lease) == 'TERMINATED'
 
-    def test_what_is_wanted_is_done_in_its_order(self, region):
+    def test_actions_that_are_wanted_are_done_in_their_order(self, region):
         lease, _ = asked_for(
             region, on_end=['delete', 'suspend', 'create_image']
         )
@@ -319,7 +323,7 @@ class TestEnd:
         assert state_of(region, server) == 'gone'
         assert [one for one, _ in region.cloud.images] == [server]
 
-    def test_what_was_never_built_needs_no_image(self, region):
+    def test_a_server_that_was_never_built_needs_no_image(self, region):
         lease, (server,) = asked_for(
             region,
             end=1,

@@ -83,7 +83,7 @@ def test_no_host_is_emptied_without_credentials_to_move_servers(region):
         region.best_effort()
 
 
-def test_it_starts_now_and_not_later(region):
+def test_a_best_effort_lease_starts_now_and_not_later(region):
     with pytest.raises(exception.InvalidInput, match='starts now'):
         region.lease_of(
             (objects.HOST, {'min': 1, 'max': 1}),
