@@ -80,7 +80,7 @@ class TestDates:
         region.forward(until=40)
         assert region.status(lease) == 'ACTIVE'
 
-    def test_what_a_moved_lease_leaves_is_free(self, make_region):
+    def test_a_host_that_a_moved_lease_leaves_is_free(self, make_region):
         region = make_region('one')
         lease = region.lease(start=30, end=60)
         region.change(lease, start=60, end=90)
@@ -212,7 +212,7 @@ class TestDates:
         region.forward(until=31)
         assert region.status(lease) == 'TERMINATED'
 
-    def test_what_a_shortened_lease_leaves_is_free(self, make_region):
+    def test_a_host_that_a_shortened_lease_leaves_is_free(self, make_region):
         region = make_region('one')
         lease = region.active_lease(end=60)
         region.change(lease, end=30)
@@ -398,7 +398,7 @@ class TestWarnings:
             if event.event_type == 'before_end_lease'
         )
 
-    def test_it_is_an_hour_before_the_end(self, region):
+    def test_a_warning_is_an_hour_before_the_end(self, region):
         lease = region.lease(start=5, end=120)
         assert self.warning(lease).time == NOON + minutes(60)
         region.forward(until=59)
@@ -417,7 +417,7 @@ class TestWarnings:
         region.forward(until=5)
         assert self.warning(region.see(lease)).status == 'DONE'
 
-    def test_it_is_when_it_was_asked_for(self, region):
+    def test_a_warning_is_when_it_was_asked_for(self, region):
         lease = region.lease_of(start=5, end=20, before_end=15)
         assert self.warning(lease).time == NOON + minutes(15)
 
@@ -430,14 +430,14 @@ class TestWarnings:
         region = make_region('one', before_end=minutes(0))
         assert len(region.lease().events) == 2
 
-    def test_it_can_be_asked_for_later(self, make_region):
+    def test_a_warning_can_be_asked_for_later(self, make_region):
         region = make_region('one', before_end=minutes(0))
         lease = region.active_lease()
         region.change(lease, before_end=30)
         region.forward(until=31)
         assert 'event.before_end_lease' in region.told(lease)
 
-    def test_it_moves_with_the_end(self, region):
+    def test_a_warning_moves_with_the_end(self, region):
         lease = region.lease(start=5, end=120)
         lease = region.change(lease, end=180)
         assert self.warning(lease).time == NOON + minutes(120)
@@ -450,7 +450,7 @@ class TestWarnings:
         region.forward(until=122)
         assert region.told(lease).count('event.before_end_lease') == 2
 
-    def test_it_does_not_come_again_for_a_lease_that_is_cut_short(
+    def test_a_warning_does_not_come_again_for_a_lease_that_is_cut_short(
         self, region
     ):
         lease = region.active_lease(end=120)
