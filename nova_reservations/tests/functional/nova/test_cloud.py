@@ -141,7 +141,7 @@ class CloudTest(shared.SharedNova):
         self._delete(lease)
         self.assertEqual(set(), self._not_seen())
 
-    def test_they_are_for_what_others_changed_before_it(self):
+    def test_hosts_are_looked_at_again_for_what_others_changed_before(self):
         self.enrol(*self.hosts)
         self.work()
         self._set_aggregate(self.resources[0].uuid, str(uuid.uuid4()))

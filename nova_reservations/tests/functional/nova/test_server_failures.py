@@ -55,7 +55,7 @@ class FlagsTest(ServerFailuresTestCase):
 class EvacuationTest(ServerFailuresTestCase):
     evacuates = True
 
-    def test_it_is_evacuated_to_a_host_beside_the_pool(self):
+    def test_a_server_is_evacuated_to_a_host_beside_the_pool(self):
         [other] = {'host1', 'host2'} - {self.failed}
         self._wait_for_server_parameter(
             self.server, {'OS-EXT-SRV-ATTR:host': other, 'status': 'ACTIVE'}
