@@ -151,7 +151,9 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
     assert server in region.cloud.instances
 
 
-def test_it_is_told_once_a_minute(region, times, looks, caplog, monkeypatch):
+def test_a_jump_of_the_clock_is_told_once_a_minute(
+    region, times, looks, caplog, monkeypatch
+):
     monotonic = [0.0]
     monkeypatch.setattr(loop.time, 'monotonic', lambda: monotonic[0])
     times.ahead = minutes(-3)

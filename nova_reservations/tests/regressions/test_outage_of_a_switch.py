@@ -111,7 +111,7 @@ class TestMassFailure:
         region.look()
         assert [flags(region, lease) for lease in leases[:3]] == [MISSING] * 3
 
-    def test_one_after_the_other_is_no_mass(self, region, leases):
+    def test_failures_one_after_the_other_are_no_mass(self, region, leases):
         for name, lease in zip(('a1', 'a2', 'a3'), leases, strict=False):
             self.lost(region, name)
             assert flags(region, lease) == CHANGED
