@@ -55,7 +55,7 @@ class TestGrammar:
             ('host cpu.percent over 5 where flavor=x', 'no properties'),
         ],
     )
-    def test_what_is_no_limit_says_why(self, text, why):
+    def test_text_that_is_no_limit_says_why(self, text, why):
         with pytest.raises(thresholds.NotALimit, match=why):
             thresholds.parse(text)
 
@@ -102,7 +102,7 @@ class TestWhom:
 
 
 class TestCrossing:
-    def test_each_crossing_is_told_once(self):
+    def test_crossings_are_told_once_each(self):
         limit = thresholds.parse('cpu.percent over 90')
         seen = told(thresholds.Subject(), limit, 50, 95, 99, 91, 90, 20, 95)
         assert seen == [(1, True), (4, False), (6, True)]
@@ -112,7 +112,7 @@ class TestCrossing:
         seen = told(thresholds.Subject(), limit, 50, 4, 3, 7, 9, 10, 4)
         assert seen == [(1, True), (5, False), (6, True)]
 
-    def test_it_must_last(self):
+    def test_a_crossing_must_last(self):
         limit = thresholds.parse('cpu.percent over 90 for 120')
         seen = told(thresholds.Subject(), limit, 95, 95, 50, 95, 95, 95, 95)
         assert seen == [(5, True)]

@@ -217,7 +217,9 @@ class TestUdp:
             'percent': 50.0,
         }
 
-    def test_what_is_too_long_goes_without_its_parts(self, plugin, receiver):
+    def test_a_packet_that_is_too_long_goes_without_its_parts(
+        self, plugin, receiver
+    ):
         plugin.conf.set_override('packet_size', 512, 'metrics_udp')
         disks = {
             f'vd{number}': dict.fromkeys(samples.DISK_COUNTERS, 2**40)
@@ -322,7 +324,7 @@ class TestPrometheus:
         other.close()
         assert len(self.page(conf)) == 3
 
-    def test_it_moves_to_another_port_at_a_change(self, conf, plugin):
+    def test_the_page_moves_to_another_port_at_a_change(self, conf, plugin):
         plugin.flush()
         old = conf.metrics_prometheus.port
         conf.set_override('port', free_port(), 'metrics_prometheus')
