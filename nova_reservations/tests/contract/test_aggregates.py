@@ -42,7 +42,7 @@ def generations(world):
 
 
 class TestPool:
-    def test_there_is_none_before_it_is_made(self, cloud):
+    def test_a_pool_is_not_there_before_it_is_made(self, cloud):
         assert cloud.aggregates.find_pool() is None
         cloud.aggregates.ensure_pool()
         assert cloud.aggregates.find_pool().hosts == set()
@@ -106,7 +106,7 @@ class TestAggregates:
         )
         assert not cloud.aggregates.has_aggregate_hosts(ANOTHER, hosts)
 
-    def test_those_that_are_not_named_go(self, world):
+    def test_hosts_that_are_not_named_go(self, world):
         one, two, three, _ = world.hosts
         lease(world.cloud, one, two)
         lease(world.cloud, two, three)

@@ -179,7 +179,7 @@ class TestServices:
         )
         assert all(service.is_down for service in services.values())
 
-    def test_all_are_known_by_their_cells(self, world):
+    def test_services_are_known_by_their_cells(self, world):
         world.force_down(world.hosts[0])
         cells = world.cloud.hosts.services_by_cell(world.now)
         [services, others] = sorted(cells.values(), key=len, reverse=True)

@@ -225,7 +225,9 @@ class TestUnshelve:
         assert ask(world, 'unshelve_servers', server) == (None, None)
         assert world.known(server).state == 'active'
 
-    def test_where_there_is_no_room_it_fails_and_is_tried_anew(self, world):
+    def test_unshelving_fails_where_there_is_no_room_and_is_tried_anew(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         world.have_no_room(server)
@@ -273,7 +275,7 @@ class TestMigrate:
 
 
 class TestSnapshot:
-    def test_there_is_one_of_each_for_a_key_and_it_is_its_projects(
+    def test_a_server_has_a_snapshot_for_each_key_that_is_its_projects(
         self, world
     ):
         server = world.boot(world.hosts[0])
@@ -294,7 +296,7 @@ class TestSnapshot:
         assert until_done(world, 'snapshot_servers', server, AGAIN) is None
         assert list(world.images(server)) == [worlds.PROJECT]
 
-    def test_there_is_none_of_what_is_on_a_shelf(self, world):
+    def test_a_server_on_a_shelf_has_no_snapshot(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         before = list(world.images(server))
@@ -419,11 +421,11 @@ class TestEvacuate:
 
 
 class TestActing:
-    def test_with_credentials_it_acts_for_projects(self, cloud):
+    def test_a_nova_with_credentials_acts_for_projects(self, cloud):
         assert cloud.servers.acts_for_projects()
         cloud.servers.check_acting()
 
-    def test_without_it_says_so(self, world):
+    def test_a_nova_without_credentials_says_so(self, world):
         world.distrust()
         assert not world.cloud.servers.acts_for_projects()
         with pytest.raises(exception.CloudRefused):

@@ -64,7 +64,7 @@ class TestOnHosts:
 
 
 class TestFinding:
-    def test_those_that_do_not_exist_are_gone(self, world):
+    def test_servers_that_do_not_exist_are_gone(self, world):
         server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
         found = world.cloud.servers.find_servers([server, nobody])
         assert set(found) == {server}
@@ -73,7 +73,7 @@ class TestFinding:
         assert set(gone([server, nobody])) == {nobody}
         assert set(gone([])) == set()
 
-    def test_those_that_have_a_cell_are_heard_of(self, world):
+    def test_servers_that_have_a_cell_are_heard_of(self, world):
         heard = world.cloud.servers.heard_servers
         server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
         found = heard([server, nobody])
@@ -81,7 +81,7 @@ class TestFinding:
         assert found[server].host == 'host1'
         assert set(heard([])) == set()
 
-    def test_those_at_some_hosts_are_found(self, world):
+    def test_servers_at_some_hosts_are_found(self, world):
         at = world.cloud.servers.servers_at
         server, other = map(world.boot, world.hosts[:2])
         found = at(['host1', 'nobody', 'HOST2'])
@@ -142,7 +142,7 @@ class TestInReservations:
         assert set(let_in(reservation_id, [server, nobody])) == {server}
         assert set(let_in(str(uuid.uuid4()), [server])) == set()
 
-    def test_those_are_known_that_are_being_built_there(self, world):
+    def test_servers_that_are_being_built_there_are_known(self, world):
         reservation_id = world.lease()
         world.boot_in(reservation_id)
         world.begin_to_build()
@@ -169,7 +169,7 @@ class TestInReservations:
             )
             assert found.uuid == moving
 
-    def test_those_are_known_that_did_not_ask_and_are_recorded(self, world):
+    def test_servers_that_did_not_ask_and_are_recorded_are_known(self, world):
         reservation_id = world.lease()
         server = world.begin_to_build()
         world.begin_to_build()
@@ -221,9 +221,7 @@ class TestRoom:
         assert 'host4' not in room.fits[server]
         assert room.free['host3']['VCPU'] == room.free['host2']['VCPU'] + 1
 
-    def test_there_is_none_in_the_pool_or_where_nova_does_not_work(
-        self, world
-    ):
+    def test_no_room_is_in_the_pool_or_where_nova_does_not_work(self, world):
         server = world.boot(world.hosts[0])
         world.cloud.aggregates.ensure_pool()
         world.cloud.aggregates.mark(world.hosts[1])

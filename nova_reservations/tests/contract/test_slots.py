@@ -100,7 +100,7 @@ class TestSlots:
         }
         assert world.cloud.slots.offered_slots(world.hosts[2:]) == {}
 
-    def test_those_that_are_not_named_go(self, world):
+    def test_slots_that_are_not_named_go(self, world):
         one, two, three, _ = world.hosts
         for slots in (
             wanted((one, 2), (two, 1)),
@@ -109,7 +109,7 @@ class TestSlots:
             world.cloud.slots.ensure_slots(slots, go_on)
         assert offered(world) == {'host2': 3, 'host3': 1}
 
-    def test_those_that_are_held_stay_and_nobody_gets_more(self, world):
+    def test_slots_that_are_held_stay_and_nobody_gets_more(self, world):
         reservation_id, one = world.lease_slots(), world.hosts[0]
         held = world.cloud.slots.slots_held
         assert held(reservation_id, world.hosts[:2]) == {
@@ -189,7 +189,7 @@ class TestSlots:
         assert world.cloud.slots.has_slots(slots)
         assert offered(world) == {'host1': 2}
 
-    def test_those_of_others_are_not_ours(self, world):
+    def test_slots_of_others_are_not_ours(self, world):
         world.make_foreign_slots(RESERVATION)
         assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
         assert not world.cloud.slots.owns_slots(RESERVATION)
@@ -221,7 +221,7 @@ class TestTheirFlavor:
             assert world.may_use(worlds.OTHERS, RESERVATION) is may
             assert world.may_use(worlds.PROJECT, RESERVATION)
 
-    def test_another_one_is_nobodys_again(self, world):
+    def test_another_flavor_is_nobodys_again(self, world):
         slots = wanted((world.hosts[0], 2))
         world.cloud.slots.ensure_slots(slots, go_on)
         world.cloud.slots.allow_flavor(slots, go_on)
@@ -347,7 +347,7 @@ class TestDelete:
 
 
 class TestServers:
-    def test_those_are_known_that_hold_a_slot(self, world):
+    def test_servers_that_hold_a_slot_are_known(self, world):
         reservation_id = world.lease_slots()
         taken = world.cloud.slots.slots_taken
         assert taken(reservation_id, worlds.PROJECT) == 0
@@ -358,7 +358,7 @@ class TestServers:
         assert taken(reservation_id, worlds.OTHERS) == 0
         assert in_slots(world, str(uuid.uuid4())) == (set(), set())
 
-    def test_those_that_came_by_themselves_are_told_on_a_shelf(self, world):
+    def test_servers_that_came_by_themselves_are_told_on_a_shelf(self, world):
         server, nobody = world.boot(world.hosts[1]), str(uuid.uuid4())
         came = [server, nobody]
         assert in_slots(world, RESERVATION, came, came) == (set(), set())

@@ -199,7 +199,7 @@ def test_a_stack_bears_the_name_of_its_reservation(world: World) -> None:
     eventually(world, lambda: state(world, its) == 'CREATE_COMPLETE')
 
 
-def test_none_is_made_twice(world: World) -> None:
+def test_a_stack_is_not_made_twice(world: World) -> None:
     its = mark()
     for _ in range(2):
         world.stacks.create(template(), MINE, its, worlds.go_on)

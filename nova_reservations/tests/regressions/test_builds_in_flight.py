@@ -237,7 +237,9 @@ class TestTwoAtOnce:
         [[host]] = region.hosts.allocations.find(region.now)
         assert region.hosts.get(host).reservable
 
-    def test_both_are_told_that_it_is_enrolled_as_they_asked(self, region):
+    def test_both_requests_are_told_that_the_host_is_enrolled_as_they_asked(
+        self, region
+    ):
         def other(step):
             if step == 'join_pool':
                 region.cloud.before = lambda step: None

@@ -178,7 +178,7 @@ def test_two_minutes_are_nothing(times, clock, ahead):
 
 
 @pytest.mark.parametrize('ahead', [-2.1, 2.1])
-def test_more_are_not_believed(times, clock, ahead):
+def test_more_minutes_are_not_believed(times, clock, ahead):
     times.ahead = minutes(ahead)
     with pytest.raises(exception.ClocksDisagree):
         clock.now()

@@ -142,7 +142,9 @@ class TestDisabled:
         see(region, None, 'one')
         assert flags(region, lease) == WHOLE
 
-    def test_which_it_stays_when_it_has_begun(self, region):
+    def test_a_lease_that_lacks_a_disabled_host_stays_so_when_it_has_begun(
+        self, region
+    ):
         lease = region.lease(start=30, end=200, minimum=2)
         see(region, DISABLED, 'one')
         region.forward(until=31)

@@ -133,7 +133,9 @@ class TestMassFailure:
             region.database, objects.HOST, [], region.now
         ) == ([])
 
-    def test_of_one_host_too(self, region, leases):
+    def test_an_administrator_has_the_last_word_on_a_single_host_too(
+        self, region, leases
+    ):
         self.lost(region, 'a1', 'a2', 'a3')
         mass_failure.release(
             region.database, objects.HOST, ['a2', 'b1'], region.now

@@ -45,7 +45,7 @@ def test_allocations_of_a_window_are_those_that_overlap_it(
 @pytest.mark.parametrize(
     ('at', 'there'), [('09:59', 0), ('10:00', 1), ('10:59', 1), ('11:00', 0)]
 )
-def test_those_of_an_instant_are_told_of_one_host(
+def test_allocations_of_an_instant_are_told_of_one_host(
     admin, member, enrolled, at, there
 ):
     lease = member.lease(start_date='2050-01-01 10:00')

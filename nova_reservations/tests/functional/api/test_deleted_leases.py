@@ -175,7 +175,9 @@ def test_an_administrator_is_told_that_it_was_deleted(admin, gone):
 
 @pytest.mark.parametrize('direction', ['asc', 'desc'])
 @pytest.mark.parametrize('key', ['created_at', 'name', 'id', 'status'])
-def test_both_are_read_by_pages(admin, gone, key, direction):
+def test_deleted_leases_and_others_are_read_by_pages(
+    admin, gone, key, direction
+):
     query = (
         f'changes-since=2029-01-01 00:00&sort_key={key}&sort_dir={direction}'
     )

@@ -170,7 +170,7 @@ def test_there_are_no_offers_for_a_series(member):
     assert 'repeat' in refusal(member('POST', '/leases/offers', asked))
 
 
-def test_all_or_none(member):
+def test_a_series_is_had_as_a_whole_or_not_at_all(member):
     member.lease(start_date='2030-10-20 07:30')
     said = refusal(member('POST', '/leases', body(hosts=3)), 400)
     assert said == (
@@ -181,7 +181,7 @@ def test_all_or_none(member):
     assert len(member('GET', '/leases').json['leases']) == 1
 
 
-def test_in_part_it_says_what_does_not_fit(member):
+def test_a_series_in_part_says_what_does_not_fit(member):
     member.lease(start_date='2030-10-20 07:30')
     made = create(member, {'partial': True}, hosts=3)
     assert starts(made['leases']) == ['2030-10-13T07:00', '2030-10-27T08:00']

@@ -279,7 +279,7 @@ def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
     assert leases(member) == []
 
 
-def test_others_do_not_see_it(member, stranger):
+def test_other_projects_do_not_see_the_lease(member, stranger):
     boot(member)
     assert leases(stranger) == []
 

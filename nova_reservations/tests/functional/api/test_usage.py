@@ -118,7 +118,7 @@ def test_usage_has_the_shape_of_that_of_novas_servers(member, record):
     ]
 
 
-def test_by_default_it_is_the_usage_of_this_month(member, record):
+def test_usage_is_that_of_this_month_by_default(member, record):
     record()
     [usage] = read(member, '/usage')
     assert usage['start'] == '2030-05-01T00:00:00.000000'

@@ -99,7 +99,7 @@ def test_an_added_resource_is_leased(typed):
     assert f'lease {mine.id} has 2 SEATS' in text
 
 
-def test_to_add_it_again_changes_what_is_given(typed):
+def test_to_add_a_resource_again_changes_what_is_given(typed):
     add = ('resource', 'add', TYPE, 'cad', '--inventory')
     assert typed.manage(*add, 'SEATS=2').out == (
         f'Resource cad of type {TYPE}, as resource 1: SEATS=2\n'

@@ -39,7 +39,7 @@ def found(region, project='lessee'):
         ]
 
 
-def test_those_that_end_first_are_first(region):
+def test_reservations_that_end_first_are_first(region):
     late = opened(region, 2, end=120)
     soon = opened(region, 3, end=60)
     assert found(region) == [
@@ -49,7 +49,7 @@ def test_those_that_end_first_are_first(region):
     assert found(region, 'somebody') == []
 
 
-def test_only_those_that_have_begun_and_are_not_over(region):
+def test_reservations_are_open_when_they_have_begun_and_are_not_over(region):
     lease = opened(region, start=30, end=60)
     with region.database.reader() as session:
         assert slot_servers.look(session, 'lessee')[1] is False

@@ -40,7 +40,7 @@ def hurry(database, now=NOON):
         tasks.hurry(session, 'refresh', now)
 
 
-def test_of_workers_that_find_it_due_one_gets_it(any_database):
+def test_of_workers_that_find_a_task_due_a_single_one_gets_it(any_database):
     with futures.ThreadPoolExecutor() as pool:
         won = list(pool.map(take, [any_database] * 8))
     assert won.count(True) == 1

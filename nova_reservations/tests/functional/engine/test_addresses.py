@@ -303,7 +303,7 @@ def test_a_lease_that_waits_changes_as_it_likes(region):
     assert names(region, lease) == {103}
 
 
-def test_another_replaces_one_that_somebody_has_taken(region):
+def test_another_address_replaces_one_that_somebody_has_taken(region):
     lease = region.lease_of(asked(1))
     region.work()
     [last] = there(region)

@@ -24,7 +24,7 @@ def orders(region):
 
 
 class TestSnapshot:
-    def test_there_is_one_of_each_server_before_the_end(self, region):
+    def test_snapshots_are_of_each_server_before_the_end(self, region):
         lease, servers = with_servers(
             region, 2, end=120, before_end='snapshot'
         )
@@ -91,7 +91,7 @@ class TestSnapshot:
     @pytest.mark.parametrize(
         'state, task', [('active', 'deleting'), ('deleted', None)]
     )
-    def test_there_is_none_of_a_server_that_is_being_deleted(
+    def test_a_server_that_is_being_deleted_has_no_snapshot(
         self, region, state, task
     ):
         lease, (kept, deleted) = with_servers(
@@ -113,7 +113,7 @@ class TestSnapshot:
         region.work()
         assert warning(region, lease) == 'ERROR'
 
-    def test_there_is_another_when_the_end_was_moved(self, region):
+    def test_another_snapshot_is_made_when_the_end_was_moved(self, region):
         lease, (server,) = with_servers(region, end=120, before_end='snapshot')
         region.forward(until=61)
         region.change(lease, end=120)

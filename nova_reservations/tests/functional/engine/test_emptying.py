@@ -47,7 +47,7 @@ def test_servers_go_to_the_other_host_of_the_lease(region, drained):
     assert (held.servers, held.occupants) == ([], [])
 
 
-def test_unless_they_are_only_listed(region, drained):
+def test_servers_that_are_only_listed_stay(region, drained):
     name, _, server = drained
     drain(region, name)
     assert list(drain(region, name, moves_servers=False).servers) == [server]
@@ -55,7 +55,9 @@ def test_unless_they_are_only_listed(region, drained):
     assert host_of(region, server) == name
 
 
-def test_not_before_the_lease_has_that_host_in_nova(region, drained):
+def test_servers_stay_until_the_lease_has_the_other_host_in_nova(
+    region, drained
+):
     name, _, server = drained
     drain(region, name)
     region.healing.check_replaced(region.now)

@@ -95,7 +95,9 @@ class TestWhatIsGivenBack:
         assert not region.see(lease).degraded
         assert region.hosts_of(region.lease()) == {few}
 
-    def test_others_have_the_room_at_once_and_not_before(self, region, lease):
+    def test_other_leases_have_the_room_at_once_and_not_before(
+        self, region, lease
+    ):
         region.change(lease, amount=6)
         with pytest.raises(exception.NotEnoughResources):
             region.lease_of(slots(10), end=30)
@@ -114,7 +116,7 @@ class TestWhatIsGivenBack:
         region.work()
         assert region.status(waiting) == 'ACTIVE'
 
-    def test_those_that_are_used_stay_where_they_are(self, region, lease):
+    def test_slots_that_are_used_stay_where_they_are(self, region, lease):
         many, few = larger(region, lease)
         for host in (many, few):
             boot(region, lease, host)
@@ -123,7 +125,7 @@ class TestWhatIsGivenBack:
         assert held(region, lease) == {many: 1, few: 1}
         assert_consistent(region, lease)
 
-    def test_those_of_a_failed_host_go_first(self, region, lease):
+    def test_slots_of_a_failed_host_go_first(self, region, lease):
         many, few = larger(region, lease)
         region.cloud.fail(many)
         region.look()
@@ -135,7 +137,7 @@ class TestWhatIsGivenBack:
         assert not region.see(lease).degraded
         assert_consistent(region, lease)
 
-    def test_those_of_a_flavor_go_likewise(self, region):
+    def test_slots_of_a_flavor_go_likewise(self, region):
         region.cloud.known_flavors['small'] = ports.KnownFlavor(
             'small',
             'small',
@@ -193,7 +195,9 @@ class TestWhatIsGivenBack:
 
 
 class TestRefusals:
-    def test_more_are_used_than_would_stay(self, region, lease):
+    def test_a_change_is_refused_where_more_slots_are_used_than_would_stay(
+        self, region, lease
+    ):
         many, _ = larger(region, lease)
         for _ in range(4):
             boot(region, lease, many)
@@ -208,7 +212,7 @@ class TestRefusals:
     ):
         assert 'of its own' in refused(region, lease, amount=3, **more)
 
-    def test_nothing_is_booked_while_they_leave(self, region, lease):
+    def test_nothing_is_booked_while_slots_leave(self, region, lease):
         region.change(lease, amount=3)
         for more in {'amount': 10}, {'end': 90}:
             assert 'given back; try again' in refused(region, lease, **more)
@@ -241,7 +245,9 @@ class TestServersOnTheirWay:
         assert held(region, lease) == {many: 6, few: 2}
         assert_consistent(region, lease)
 
-    def test_as_many_stay_as_have_come_and_it_is_said(self, region, lease):
+    def test_as_many_slots_stay_as_servers_have_come_and_that_is_said(
+        self, region, lease
+    ):
         many, _ = larger(region, lease)
         region.change(lease, amount=1)
         for _ in range(3):
@@ -258,7 +264,7 @@ class TestServersOnTheirWay:
         assert region.see(lease).status_reason is None
 
     @pytest.mark.parametrize('times', [1, 9])
-    def test_those_of_one_that_came_and_left_do_not_stay_unnoticed(
+    def test_slots_of_a_server_that_came_and_left_do_not_stay_unnoticed(
         self, region, lease, times
     ):
         many, few = larger(region, lease)

@@ -189,7 +189,7 @@ class TestMany:
             ),
         )
 
-    def test_those_after_one_without_room_cost_nothing(
+    def test_reservations_after_one_without_room_cost_nothing(
         self, region, statements
     ):
         for host in 'one', 'two':

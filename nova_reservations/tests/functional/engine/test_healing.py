@@ -101,7 +101,9 @@ class TestTheSeedsTimeline:
         assert region.aggregate_of(leases[2]) == {'one'}
         assert 'degraded' not in region.told(leases[2])
 
-    def test_without_a_spare_host_they_lack_it(self, region, leases):
+    def test_leases_without_a_spare_host_lack_the_failed_one(
+        self, region, leases
+    ):
         first, second, third = leases
         region.forward(until=90)
         fail(region, 'one')
@@ -406,7 +408,9 @@ def test_with_no_interval_all_are_healed_at_once(make_region):
 
 
 class TestOwnersWhoChangeALease:
-    def test_more_time_for_one_that_lacks_a_host_is_planned_anew(self, region):
+    def test_more_time_for_a_lease_that_lacks_a_host_is_planned_anew(
+        self, region
+    ):
         lease = region.active_lease(end=60)
         [host] = region.hosts_of(lease)
         other = region.lease(start=30, end=90)
@@ -421,7 +425,7 @@ class TestOwnersWhoChangeALease:
         assert flags(region, lease) == WHOLE
         assert region.aggregate_of(lease) == {'one', 'two'} - {host}
 
-    def test_less_time_leaves_it_as_it_is(self, region):
+    def test_less_time_leaves_a_lease_as_it_is(self, region):
         lease = region.active_lease(end=60, minimum=2)
         fail(region, 'one')
         region.change(lease, end=30)

@@ -50,7 +50,7 @@ class TestServersThatStay:
         region.cloud.boot('two', 'lessee', 'new')
         return lease
 
-    def test_others_get_the_host_when_it_is_empty(self, region, lease):
+    def test_other_leases_get_the_host_when_it_is_empty(self, region, lease):
         region.now += minutes(1)
         recover(region, 'one')
         with pytest.raises(exception.NotEnoughResources):
@@ -68,7 +68,7 @@ class TestServersThatStay:
         assert used(region, later) == region.aggregate_of(later) == {'one'}
         assert flags(region, later) == WHOLE
 
-    def test_others_wait_for_one_that_may_still_come_to_it(
+    def test_other_leases_wait_for_a_server_that_may_still_come(
         self, region, lease
     ):
         region.cloud.build('coming', 'lessee', 'building')
@@ -130,7 +130,7 @@ class TestEvacuation:
         assert other != host
         assert region.cloud.instances['moved'].host == other
 
-    def test_not_one_that_may_still_run(self, region, lease):
+    def test_a_server_that_may_still_run_is_not_evacuated(self, region, lease):
         [host] = region.hosts_of(lease)
         fail(region, host)
         assert region.cloud.instances['moved'].host == host

@@ -84,7 +84,7 @@ def test_an_offer_lasts_as_long_as_is_wanted(region):
     assert window.end - window.start == minutes(90)
 
 
-def test_there_are_as_many_as_are_wanted_between_the_times(region):
+def test_offers_are_as_many_as_are_wanted_between_the_times(region):
     for start in range(0, 100, 20):
         region.lease(start=start, end=start + 10, minimum=3)
     everything = offered(region, HOST, length=10)

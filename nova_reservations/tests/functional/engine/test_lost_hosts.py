@@ -76,7 +76,7 @@ class TestStart:
         assert not host(region, bad).bookable
         assert host(region, bad).status_reason is not None
 
-    def test_all_that_are_refused_are_replaced(self, make_region):
+    def test_hosts_that_are_refused_are_all_replaced(self, make_region):
         region = make_region('one', 'two', 'three', 'four')
         lease = region.lease(minimum=2)
         bad = region.hosts_of(lease)
@@ -95,7 +95,7 @@ class TestStart:
         assert whole(region, lease)
         assert bad not in region.hosts_of(lease)
 
-    def test_leases_that_start_together_start_beside_it(self, region):
+    def test_leases_that_start_together_start_beside_a_lost_host(self, region):
         leases = [region.lease(start=20) for _ in range(2)]
         region.forward(until=15)
         [bad] = region.hosts_of(leases[0])
@@ -329,7 +329,7 @@ class TestReplacedMachine:
         assert not region.see(lease).reservations[0].missing_resources
 
     @pytest.mark.fuzz
-    def test_whoever_is_killed_while_it_is_added_it_is_added_again(
+    def test_a_machine_is_added_again_whoever_is_killed_while_adding_it(
         self, make_region
     ):
         for number in profile.steps():

@@ -262,7 +262,7 @@ def test_a_request_changes_until_its_network_is_there(region):
         region.change(lease, network_name='another')
 
 
-def test_another_replaces_one_that_somebody_has_taken(region):
+def test_another_vlan_replaces_one_that_somebody_has_taken(region):
     named, free = region.lease_of(asked(102)), region.lease_of(asked())
     region.work()
     [vlan] = held(region, free)

@@ -43,7 +43,9 @@ class TestWhose:
         region.forward(until=71)
         assert region.access.open_to('lessee') == []
 
-    def test_others_that_they_are_shared_with_have_to_ask(self, region):
+    def test_projects_that_open_hosts_are_shared_with_have_to_ask(
+        self, region
+    ):
         lease = opened(region)
         region.services.sharing.add(
             lease.id, id_of(lease), 'students', region.now

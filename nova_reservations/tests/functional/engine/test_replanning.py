@@ -326,7 +326,9 @@ class TestWaiting:
         assert moved(region, *others) == 1
         assert region.hosts_of(waits).isdisjoint(region.hosts_of(others[0]))
 
-    def test_not_for_one_behind_another_that_waits(self, make_region):
+    def test_no_promise_moves_for_a_lease_behind_another_that_waits(
+        self, make_region
+    ):
         region = make_region('one', 'two')
         put_on(region, 'one', 60, 90)
         gone = put_on(region, 'one', 100, 200)
@@ -338,14 +340,16 @@ class TestWaiting:
         assert region.status(first) == 'CREATING'
         assert region.status(second) == 'CREATING'
 
-    def test_not_where_it_is_switched_off(self, make_region):
+    def test_no_promise_moves_where_replanning_is_switched_off(
+        self, make_region
+    ):
         region, waits, others = self.wait(make_region, replan_limit=0)
         region.delete(others.pop())
         region.work()
         assert region.status(waits) == 'CREATING'
 
 
-def test_those_who_wait_get_what_a_promise_leaves(make_region):
+def test_leases_that_wait_get_what_a_promise_leaves(make_region):
     region = make_region('one')
     region.add_host('two', enrol=False)
     region.enrol('two', gpu='yes')

@@ -214,7 +214,7 @@ def test_a_licence_that_comes_is_for_leases_that_lack_it(region, folder, used):
     assert not region.see(lease).reservations[0].missing_resources
 
 
-def test_more_of_one_is_for_those_who_wait(region):
+def test_more_seats_of_a_licence_are_for_leases_that_wait(region):
     ask(region, 4)
     lease = ask(region, lease_type=states.LeaseType.RETRY)
     region.work()
@@ -309,13 +309,13 @@ def test_a_licence_of_a_lease_that_has_changed_is_healed(region, used):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_there_is_one_of_a_name(region):
+def test_a_name_is_of_a_single_licence(region):
     with pytest.raises(exception.ResourceExists, match='cad'):
         add(region, 'cad', 5)
     assert [each.name for each in find(region)] == ['cad', 'fem']
 
 
-def test_there_is_one_of_a_uuid(region):
+def test_a_uuid_is_of_a_single_licence(region):
     def insert(name):
         return region.resources.add(
             licences.NAME, name, region.now, uuid='its id in the cloud'

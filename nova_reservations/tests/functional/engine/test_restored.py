@@ -157,7 +157,9 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.instances == {}
 
-    def test_but_not_if_that_is_done_again_first(self, region, lease):
+    def test_a_lease_that_is_prolonged_again_first_does_not_end(
+        self, region, lease
+    ):
         backup = back_up(region)
         region.change(lease, end=90)
         region.forward(until=40)

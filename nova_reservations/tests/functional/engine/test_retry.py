@@ -26,7 +26,7 @@ def test_with_capacity_a_retry_lease_is_as_any_other(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_without_it_is_kept_and_says_until_when_it_waits(make_region):
+def test_a_retry_lease_without_capacity_says_until_when_it_waits(make_region):
     region = make_region('one')
     region.lease(end=120)
     lease = region.retry(retries=3)
@@ -40,7 +40,7 @@ def test_without_it_is_kept_and_says_until_when_it_waits(make_region):
     assert region.aggregate_of(lease) is None
 
 
-def test_when_its_tries_are_over_it_is_in_error_with_the_last_refusal(
+def test_a_lease_without_tries_left_is_in_error_with_the_last_refusal(
     make_region,
 ):
     region = make_region('one')
@@ -111,7 +111,9 @@ def test_retries_are_counted_to_the_last_second_of_the_longest_wait(
     'never',
     [{'max_create_wait': minutes(0)}, {'max_create_retries': 0}],
 )
-def test_where_the_operator_lets_nobody_wait_it_is_refused(make_region, never):
+def test_a_retry_lease_is_refused_where_the_operator_lets_nobody_wait(
+    make_region, never
+):
     region = make_region('one', **never)
     region.lease(end=120)
     with pytest.raises(exception.NotEnoughResources):

@@ -38,7 +38,7 @@ def test_slots_for_servers_are_waited_for_too(make_region):
     assert region.status(some) == 'ACTIVE'
 
 
-def test_those_who_wait_are_served_in_the_order_of_their_arrival(
+def test_leases_that_wait_are_served_in_the_order_of_their_arrival(
     make_region,
 ):
     region = make_region('one')
@@ -59,7 +59,7 @@ def test_those_who_wait_are_served_in_the_order_of_their_arrival(
     ]
 
 
-def test_small_ones_do_not_starve_a_large_one(make_region):
+def test_small_leases_do_not_starve_a_large_one(make_region):
     region = make_region('one', 'two')
     region.active_lease(end=10)
     region.active_lease(end=20)
@@ -140,7 +140,7 @@ def test_a_new_lease_may_overtake(make_region):
     assert region.status(large) == 'CREATING'
 
 
-def test_but_not_while_the_turn_of_another_is_being_tried(make_region):
+def test_a_new_lease_does_not_overtake_one_that_is_being_tried(make_region):
     region = make_region('one')
     holder = region.lease(start=20, end=50)
     first = region.retry()
@@ -161,7 +161,9 @@ def test_but_not_while_the_turn_of_another_is_being_tried(make_region):
     assert region.status(first) == 'ACTIVE'
 
 
-def test_when_it_is_deleted_the_next_is_tried_at_once(make_region):
+def test_the_next_lease_is_tried_at_once_when_the_first_is_deleted(
+    make_region,
+):
     region = make_region('one', 'two')
     region.active_lease(end=120)
     large = region.retry(minimum=2)

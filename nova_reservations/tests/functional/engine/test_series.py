@@ -102,7 +102,7 @@ class TestCreate:
         assert region.status(first) == 'TERMINATED'
         assert region.status(second) == 'ACTIVE'
 
-    def test_all_or_none(self, region):
+    def test_a_series_is_had_as_a_whole_or_not_at_all(self, region):
         region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60, minimum=1)
         before = region.picture()
         with pytest.raises(exception.NotEnoughResources) as refused:
@@ -113,7 +113,7 @@ class TestCreate:
         assert '2 hosts match, 1 is taken in this window' in str(refused.value)
         assert region.picture() == before
 
-    def test_in_part_what_fits_is_had(self, region):
+    def test_a_series_in_part_has_the_leases_that_fit(self, region):
         region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
         made = create(region, 0, 60, partial=True, min=2, max=2)
         assert starts(made.leases, region) == [0, 2]
@@ -277,7 +277,9 @@ class TestCleaning:
 
 
 class TestDelete:
-    def test_all_go_and_those_that_are_used_when_they_have_ended(self, region):
+    def test_leases_of_a_series_go_and_used_ones_when_they_have_ended(
+        self, region
+    ):
         made = create(region, 0, 60).leases
         region.work()
         [left] = region.services.series.delete(made[0].series_id, region.now)
@@ -405,7 +407,7 @@ class TestShares:
             self._slots(region, 6, 9)
         assert 'lease 2 of 3' in str(refused.value)
 
-    def test_leases_that_follow_each_other_have_all_of_it(self, region):
+    def test_leases_that_follow_each_other_have_all_of_a_host(self, region):
         assert len(self._slots(region, 4, 16).leases) == 3
 
     def test_slots_of_leases_that_only_touch_are_not_added_up(self, cleaned):

@@ -267,7 +267,9 @@ class TestFlags:
         region.work()
         assert flags(region, lease) == FAILED
 
-    def test_and_to_look_again_until_nothing_is_down(self, notified):
+    def test_a_notification_makes_a_worker_look_until_nothing_is_down(
+        self, notified
+    ):
         region = notified
         lease, _ = lease_of(region, 'one', end=300)
         region.cloud.fail('one')
@@ -295,7 +297,7 @@ class TestEvacuation:
         assert flags(region, lease) == WHOLE
         assert region.told(lease)[-2:] == HEALED
 
-    def test_not_one_that_may_still_run(self, make):
+    def test_a_server_that_may_still_run_is_not_evacuated(self, make):
         region = make('one', 'two', heal_evacuate=True, down_after=minutes(0))
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one')
@@ -360,7 +362,7 @@ class TestEvacuation:
             'three',
         ]
 
-    def test_those_that_come_back_last_have_the_time_to(self, make):
+    def test_hosts_that_come_back_last_have_the_time_to(self, make):
         region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
         _, [name] = lease_of(region, 'one', end=300)
         for failing in ('one', 'two', 'three'):

@@ -224,7 +224,7 @@ class TestSlots:
             True
         ]
 
-    def test_all_end_with_the_lease(self, region):
+    def test_servers_of_all_projects_end_with_the_lease(self, region):
         lease = active_slots(region, amount=4)
         share(region, lease)
         region.work()

@@ -141,7 +141,7 @@ class TestBeforeItsTime:
 
 
 class TestStart:
-    def test_from_now_on_it_just_runs(self, region):
+    def test_a_server_from_now_on_just_runs(self, region):
         lease, (server,) = asked_for(region, state='building')
         region.work()
         assert region.status(lease) == 'STARTING'
@@ -150,7 +150,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert 'shelve server' not in region.cloud.writes
 
-    def test_that_needs_no_credentials(self, region):
+    def test_a_server_from_now_on_needs_no_credentials(self, region):
         region.cloud.trusted = False
         lease, _ = asked_for(region)
         region.work()
@@ -178,7 +178,7 @@ class TestStart:
         assert [state_of(region, one) for one in servers] == ['gone', 'gone']
         assert region.status(lease) == 'TERMINATED'
 
-    def test_without_room_it_is_tried_again_for_a_while(self, region):
+    def test_a_server_without_room_is_tried_again_for_a_while(self, region):
         lease, _ = asked_for(region, start=3)
         region.forward(until=1)
         region.cloud.rooms['elsewhere'] = 0
@@ -220,7 +220,7 @@ class TestStart:
         region.work()
         assert region.status(lease) == 'ACTIVE'
 
-    def test_those_that_find_room_run_if_others_do_not(self, region):
+    def test_servers_that_find_room_run_if_others_do_not(self, region):
         lease, servers = asked_for(region, 2, start=3)
         region.forward(until=1)
         region.cloud.rooms['elsewhere'] = 1
@@ -336,7 +336,7 @@ class TestEnd:
         assert state_of(region, server) == 'gone'
         assert region.cloud.images == []
 
-    def test_without_credentials_it_waits_for_the_operator(self, region):
+    def test_an_end_without_credentials_waits_for_the_operator(self, region):
         lease, (server,) = asked_for(region, on_end=['create_image', 'delete'])
         region.forward(until=1)
         region.fails(
@@ -376,7 +376,7 @@ class TestDeletedServers:
             region.work()
             assert region.status(lease) == status
 
-    def test_also_before_its_time(self, region):
+    def test_the_lease_ends_with_its_server_also_before_its_time(self, region):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         del region.cloud.at_rest[server]

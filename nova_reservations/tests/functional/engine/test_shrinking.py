@@ -75,7 +75,7 @@ class TestWhatIsGivenBack:
         region.change(lease, release_hosts=['two'])
         assert params(region, lease) == (1, 2)
 
-    def test_more_go_than_are_named_if_the_most_says_so(self, region):
+    def test_more_hosts_go_than_are_named_if_the_most_says_so(self, region):
         lease = region.active_lease(minimum=3)
         region.change(lease, min=1, max=1, release_hosts=['two'])
         region.work()
@@ -115,7 +115,9 @@ class TestWhatIsGivenBack:
         assert 'later' in region.cloud.unbuilt
         assert region.hosts_of(lease) == {'one', 'three'}
 
-    def test_but_it_is_for_what_is_given_back_after_it(self, region):
+    def test_a_server_is_waited_for_by_hosts_that_are_given_back_after_it(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])

@@ -46,7 +46,7 @@ class TestServers:
         }
         assert not region.cloud.stacks_made
 
-    def test_those_of_groups_are_counted(self, region):
+    def test_servers_of_groups_are_counted(self, region):
         resources = {'all': group(3, server('small')), 'one': server('small')}
         lease = ask(region, resources, start=10)
         assert parts(region, lease) == {'servers of id-small': 4}
@@ -114,7 +114,7 @@ class TestVolumes:
         assert region.status(lease) == 'TERMINATED'
         assert not region.cloud.volumes.made
 
-    def test_none_is_made_of_which_one_is_gone(self, region):
+    def test_a_stack_of_which_a_volume_is_gone_is_not_made(self, region):
         lease = ask(region, self.RESOURCES, start=10)
         whole, *parts = (
             base.Booking.looked_at(lease, item, (), region.now)
@@ -146,7 +146,7 @@ class TestVolumes:
             region, self.RESOURCES, end_action='suspend'
         )
 
-    def test_where_they_are_not_leased_heat_makes_them(self, region):
+    def test_volumes_that_are_not_leased_are_made_by_heat(self, region):
         stacks.switch_on(region, STACK, 'flavor:instance')
         lease = active(region, self.RESOURCES)
         assert parts(region, lease) == {'servers of id-small': 1}

@@ -199,7 +199,7 @@ def test_a_window_of_maintenance_is_let_be(region):
     } == {'ACTIVE'}
 
 
-def test_few_are_ended_at_a_look(make, monkeypatch):
+def test_few_leases_are_ended_at_a_look(make, monkeypatch):
     monkeypatch.setattr(unused_leases, 'AT_ONCE', 2)
     region = make('one', 'two', 'three')
     for _ in range(3):
@@ -211,7 +211,7 @@ def test_few_are_ended_at_a_look(make, monkeypatch):
 
 
 @pytest.mark.parametrize('action', ['end', 'notify'])
-def test_those_of_which_nobody_can_tell_hold_up_no_others(
+def test_leases_of_which_nobody_can_tell_hold_up_no_others(
     make, monkeypatch, action
 ):
     monkeypatch.setattr(unused_leases, 'AT_ONCE', 1)
@@ -233,7 +233,7 @@ def test_those_of_which_nobody_can_tell_hold_up_no_others(
         assert 'unused' not in region.told(other)
 
 
-def test_none_is_ended_where_most_are_unused(make, monkeypatch):
+def test_no_lease_is_ended_where_most_are_unused(make, monkeypatch):
     monkeypatch.setattr(unused_leases, 'MANY', 1)
     region = make('one', 'two', 'three', 'four')
     found = [region.active_lease(end=60) for _ in range(3)]

@@ -411,7 +411,7 @@ class TestWarnings:
             'event.before_end_lease',
         ]
 
-    def test_of_a_short_lease_it_is_at_the_start(self, region):
+    def test_the_warning_of_a_short_lease_is_at_the_start(self, region):
         lease = region.lease(start=5, end=20)
         assert self.warning(lease).time == NOON + minutes(5)
         region.forward(until=5)
@@ -422,11 +422,15 @@ class TestWarnings:
         assert self.warning(lease).time == NOON + minutes(15)
 
     @pytest.mark.parametrize('before_end', [4, 5, 20, 21])
-    def test_outside_of_the_lease_it_is_refused(self, region, before_end):
+    def test_a_warning_outside_of_the_lease_is_refused(
+        self, region, before_end
+    ):
         with pytest.raises(exception.InvalidInput, match='lease limits'):
             region.lease_of(start=5, end=20, before_end=before_end)
 
-    def test_there_is_none_where_the_operator_wants_none(self, make_region):
+    def test_no_warning_is_there_where_the_operator_wants_none(
+        self, make_region
+    ):
         region = make_region('one', before_end=minutes(0))
         assert len(region.lease().events) == 2
 
@@ -442,7 +446,7 @@ class TestWarnings:
         lease = region.change(lease, end=180)
         assert self.warning(lease).time == NOON + minutes(120)
 
-    def test_after_an_extension_it_comes_again(self, region):
+    def test_a_warning_comes_again_after_an_extension(self, region):
         lease = region.active_lease(end=120)
         region.forward(until=61)
         lease = region.change(lease, end=120)

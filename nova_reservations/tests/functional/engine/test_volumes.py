@@ -142,7 +142,7 @@ def test_a_volume_that_cinder_can_not_make_fails_the_lease(region):
     assert there(region) == []
 
 
-def test_without_a_role_in_the_project_they_are_refused(region):
+def test_volumes_are_refused_without_a_role_in_the_project(region):
     region.cloud.volumes.without_role.add('lessee')
     with pytest.raises(exception.InvalidInput, match='no role in it'):
         region.lease_of(asked(10))

@@ -135,7 +135,7 @@ class SchedulerAloneTest(shared.SharedNova):
         self.assertIn('Not enough hosts available', why)
         self.assertIn('have failed', why)
 
-    def test_without_its_database_it_refuses_everybody(self):
+    def test_a_scheduler_without_its_database_refuses_everybody(self):
         self.enrol('host1')
         lease = self.lease()
         down = fixtures.MockPatchObject(

@@ -267,7 +267,7 @@ class CloudTest(shared.SharedNova):
         occupancy = self.cloud.slots.servers_in_slots(RESERVATION, (), ())
         self.assertEqual((), tuple(occupancy.servers))
 
-    def test_without_placement_it_says_so(self):
+    def test_a_cloud_without_placement_says_so(self):
         self.useFixture(
             fixtures.MockPatchObject(
                 report.SchedulerReportClient,

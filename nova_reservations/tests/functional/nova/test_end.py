@@ -210,7 +210,7 @@ class EndTest(shared.SharedNova):
         self.assertNotIn(server['id'], self._guests())
         self._assert_nothing_is_left(lease)
 
-    def test_others_have_the_other_hosts_while_one_is_waited_for(self):
+    def test_other_leases_have_the_other_hosts_while_one_is_waited_for(self):
         self.enrol('host1', 'host2')
         lease = self.lease(2)
         silent = self.host_of(self.boot(lease))

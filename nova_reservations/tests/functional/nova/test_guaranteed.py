@@ -245,7 +245,7 @@ class MovesTest(GuaranteedTestCase):
         self._evacuate_server(server)
         self.assertEqual({'host1', 'host2'} - {source}, {self.host_of(server)})
 
-    def test_shelved_by_its_user_it_comes_back_into_its_place(self):
+    def test_a_server_that_its_user_shelved_comes_back_into_its_place(self):
         self.enrol('host1')
         server = self.in_place()
         self._shelve_server(server)
@@ -259,7 +259,7 @@ class MovesTest(GuaranteedTestCase):
         self._rebuild_server(server, IMAGE)
         self.assert_in_place(server)
 
-    def test_its_host_fails_and_it_follows_its_place(self):
+    def test_a_server_whose_host_fails_follows_its_place(self):
         self.flags(heal_evacuate=True, group='reservations')
         self.enrol('host1', 'host2')
         server = self.in_place()

@@ -195,7 +195,9 @@ class TestMoves(OpenHostsTestCase):
         self._evacuate_server(server)
         is_there(moved=source)
 
-    def test_without_room_it_comes_back_elsewhere_and_is_left_there(self):
+    def test_a_server_without_room_comes_back_elsewhere_and_is_left_there(
+        self,
+    ):
         self.enrol('host1')
         lease = self.open_hosts()
         big = self.big()

@@ -154,7 +154,7 @@ class TestOpen(OpenTestCase):
         self.assertEqual([first['id']], self.used(small))
         self.assertEqual([second['id']], self.used(large))
 
-    def test_without_a_host_there_it_is_scheduled_once_more(self):
+    def test_a_server_without_a_host_there_is_scheduled_once_more(self):
         self.enrol('host1')
         lease = self.opened(1)
         self.admin_api.put_service(
@@ -244,7 +244,7 @@ class TestOpen(OpenTestCase):
             consume='targeted',
         )
 
-    def test_before_its_start_it_can_be_opened(self):
+    def test_a_reservation_can_be_opened_before_its_start(self):
         self.enrol('host1')
         lease = self.slots(1, starts_in=datetime.timedelta(minutes=5))
         self.update(lease, consume='open')
@@ -301,7 +301,7 @@ class TestMoves(OpenTestCase):
         self._unshelve_server(server)
         self.assert_in_slot(lease, server)
 
-    def test_without_a_free_slot_it_comes_back_elsewhere(self):
+    def test_a_server_without_a_free_slot_comes_back_elsewhere(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)
@@ -318,7 +318,7 @@ class TestMoves(OpenTestCase):
         self._rebuild_server(server, '155d900f-4e14-4e4c-a73d-069cbf4541e6')
         self.assert_in_slot(lease, server)
 
-    def test_resized_to_what_fits_it_stays_in_slots(self):
+    def test_a_server_resized_to_what_fits_stays_in_slots(self):
         self.enrol('host1', 'host2')
         lease = self.opened(2, affinity=False)
         server, _ = self.in_slot(lease)
@@ -329,7 +329,7 @@ class TestMoves(OpenTestCase):
         self._confirm_resize(server)
         self.assert_in_slot(lease, server)
 
-    def test_resized_to_what_does_not_fit_it_leaves(self):
+    def test_a_server_resized_to_what_does_not_fit_leaves(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)

@@ -124,7 +124,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
         self.end_completely(lease)
         self.assertEqual([], self.api.get_servers())
 
-    def test_fewer_than_wanted_share_one_too(self):
+    def test_fewer_servers_than_wanted_share_a_lease_too(self):
         self.flags(instances=2, group='quota')
         self.carry(min_count=1, max_count=3)
         self.assertEqual(2, len(self.servers_of(self.only_lease())))

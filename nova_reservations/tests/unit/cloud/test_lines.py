@@ -153,7 +153,7 @@ def test_an_answer_that_takes_too_long_is_silence(line):
     back.set()
 
 
-def test_while_one_looks_whether_it_is_back_no_other_waits(
+def test_questions_do_not_wait_while_one_looks_whether_the_cell_is_back(
     line, clock, database
 ):
     with hanging(line, database), pytest.raises(exception.CloudUnavailable):

@@ -138,6 +138,8 @@ def test_limits_in_keystone_are_of_types_that_can_be_leased(
     assert said in found
 
 
-def test_that_is_not_told_where_the_database_does_not_tell(conf, keystone):
+def test_limits_are_not_judged_where_the_database_does_not_tell_types(
+    conf, keystone
+):
     keystone.registered['reservations:virtual:nothing'] = 1
     assert list(limit_check.warnings(conf, lambda: None)) == []

@@ -59,7 +59,7 @@ def hold(lock, ready):
     signal.pause()
 
 
-def test_that_of_a_process_that_was_killed_is_free(locks):
+def test_the_lock_of_a_process_that_was_killed_is_free(locks):
     ready = FORK.Event()
     process = FORK.Process(target=hold, args=(locks(count=1), ready))
     process.start()

@@ -78,7 +78,7 @@ class TestChange:
 
     @pytest.mark.parametrize('start', [0, 30])
     @pytest.mark.parametrize('works', [True, False])
-    def test_deleted_it_leaves_nothing(self, region, start, works):
+    def test_a_deleted_lease_leaves_nothing(self, region, start, works):
         lease, (server,) = places.asked_for(region, start=start)
         if works:
             region.work()

@@ -61,7 +61,7 @@ class TestHealing:
         with pytest.raises(exception.NotEnoughResources):
             region.lease(minimum=1)
 
-    def test_before_its_time_it_just_has_another(self, region):
+    def test_a_place_that_fails_before_its_time_is_just_another(self, region):
         lease, (server,) = places.asked_for(region, start=30)
         region.work()
         [failed] = region.hosts_of(lease)

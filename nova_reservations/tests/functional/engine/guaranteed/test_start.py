@@ -65,11 +65,13 @@ class TestPromise:
             places.request(region, flavor_id='none')
 
     @pytest.mark.parametrize('on_end', ['suspend', ['create_image']])
-    def test_at_the_end_they_must_leave(self, region, on_end):
+    def test_servers_must_leave_their_places_at_the_end(self, region, on_end):
         with pytest.raises(exception.InvalidInput, match='add delete to'):
             places.request(region, on_end=on_end)
 
-    def test_also_where_the_operator_says_what_is_done(self, region):
+    def test_servers_must_leave_also_where_the_operator_says_what_is_done(
+        self, region
+    ):
         region.opts.set_override(
             'instance_on_end', ['suspend'], 'reservations'
         )

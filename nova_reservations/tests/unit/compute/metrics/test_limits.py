@@ -27,7 +27,7 @@ class TestGrammar:
         assert limit.hold == 300
         assert limit.where == (('flavor', 'net.*'), ('metadata:tier', 'gold'))
 
-    def test_without_more_words_it_is_crossed_at_once_both_ways(self):
+    def test_a_limit_without_more_words_is_crossed_at_once_both_ways(self):
         limit = thresholds.parse('cpu.percent over 95%')
         assert (limit.bound, limit.until, limit.hold) == (95, 95, 0)
 
@@ -117,7 +117,7 @@ class TestCrossing:
         seen = told(thresholds.Subject(), limit, 95, 95, 50, 95, 95, 95, 95)
         assert seen == [(5, True)]
 
-    def test_between_the_limit_and_until_it_stays_as_it_is(self):
+    def test_a_crossing_stays_as_it_is_between_the_limit_and_until(self):
         limit = thresholds.parse('cpu.percent over 90 until 70')
         seen = told(thresholds.Subject(), limit, 80, 95, 80, 95, 71, 70, 80)
         assert seen == [(1, True), (5, False)]

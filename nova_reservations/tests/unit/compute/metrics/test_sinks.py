@@ -114,7 +114,9 @@ class TestStatsd:
             ),
         ],
     )
-    def test_or_tags(self, plugin, receiver, naming, expected):
+    def test_a_gauge_has_tags_where_naming_says_so(
+        self, plugin, receiver, naming, expected
+    ):
         plugin.conf.set_override('naming', naming, 'metrics_statsd')
         feed(plugin, builders.make_server())
         lines = b'\n'.join(received(receiver)).decode().splitlines()
@@ -333,7 +335,7 @@ class TestPrometheus:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(('127.0.0.1', old))
 
-    def test_nobody_listens_once_it_is_closed(self, conf, plugin):
+    def test_nobody_listens_once_the_plugin_is_closed(self, conf, plugin):
         plugin.flush()
         plugin.close()
         with pytest.raises(urllib.error.URLError):
