@@ -215,7 +215,7 @@ def test_a_list_is_of_one_lease_and_of_the_projects_asked_for(
         ('lease_id=fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70', 0),
     ],
 )
-def test_none_is_no_filter_but_a_name(member, query, count):
+def test_the_word_none_is_no_filter_but_a_name(member, query, count):
     for name in ('a', 'b'):
         member.lease(name=name, reservations=[])
     assert len(member('GET', f'/leases?{query}').json['leases']) == count

@@ -42,7 +42,7 @@ def names(answer):
     return [lease['name'] for lease in answer.json['leases']]
 
 
-def test_its_project_does_not_see_it(member, gone):
+def test_the_project_of_a_deleted_lease_does_not_see_it(member, gone):
     assert member('GET', f'/leases/{gone["id"]}').status_int == 404
     assert member('DELETE', f'/leases/{gone["id"]}').status_int == 404
     assert names(member('GET', '/leases')) == ['a', 'c']
@@ -88,7 +88,7 @@ def test_an_administrator_sees_it_as_it_was(admin, gone):
     assert admin('PUT', path, {'name': 'x'}).status_int == 404
 
 
-def test_its_id_is_404_for_administrators_too_unless_they_ask_for_it(
+def test_the_id_of_a_deleted_lease_is_404_for_administrators_unless_asked(
     admin, gone
 ):
     """Clients wait for that, whoever's token they have."""

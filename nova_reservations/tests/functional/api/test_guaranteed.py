@@ -91,7 +91,7 @@ def test_a_server_with_a_place_says_so(member, enrolled, workers, behind):
     assert 'flavor' not in shown
 
 
-def test_its_place_is_there_before_nova_is_asked(
+def test_the_place_of_a_server_is_there_before_nova_is_asked(
     member, enrolled, cloud, behind
 ):
     seen = []

@@ -66,7 +66,7 @@ def test_the_lease_that_has_a_resource_is_shown(run, mine):
     assert f'lease {lease_id} has 3 SEATS: 2050-01-01T10:00' in shown
 
 
-def test_only_what_is_given_changes(run):
+def test_a_resource_changes_only_in_what_is_given(run):
     add(run, 'cad', 4, '--property=vendor=acme', '--property=floor=2')
     change = ('resource', 'set', TYPE, 'cad')
     changed = read(

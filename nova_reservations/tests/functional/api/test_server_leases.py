@@ -188,7 +188,7 @@ def test_a_request_that_takes_too_long_makes_nothing(
     assert cloud.instances == {}
 
 
-def test_its_servers_are_shown_while_they_are_made(member, behind):
+def test_servers_of_a_lease_are_shown_while_they_are_made(member, behind):
     def look():
         assert only_lease(member)['status'] == 'CREATING'
 
@@ -263,7 +263,9 @@ def test_nothing_else_of_it_can_be_changed(member, workers, change):
     assert answer.status_int == 400
 
 
-def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
+def test_a_server_is_deleted_at_the_end_of_its_lease(
+    member, workers, cloud, clock
+):
     boot(member)
     workers.work()
     assert len(cloud.instances) == 1

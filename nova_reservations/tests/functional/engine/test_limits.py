@@ -353,7 +353,7 @@ def new_lease(region, minimum=1, start=0, end=60, **more):
     )
 
 
-def test_only_what_is_allowed_is_offered(limited):
+def test_windows_beyond_the_limit_are_not_offered(limited):
     region = limited(hosts=2)
     region.lease(start=0, end=60)
     region.lease(start=0, end=30)

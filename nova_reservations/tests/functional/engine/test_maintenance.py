@@ -131,7 +131,9 @@ class TestDrains:
         assert len(region.hosts_of(lease)) == 1
         assert left(act(region, 'drain', name)) == set()
 
-    def test_its_servers_stay_until_somebody_moves_them(self, region):
+    def test_servers_of_a_drained_host_stay_until_somebody_moves_them(
+        self, region
+    ):
         lease = region.active_lease()
         [name] = region.hosts_of(lease)
         server = region.cloud.boot(name, 'lessee')
@@ -192,7 +194,7 @@ class TestWindows:
         with pytest.raises(exception.NotEnoughResources):
             region.lease(start=60, end=120)
 
-    def test_whom_it_concerns_is_told_if_it_can_not_be(self, region):
+    def test_leases_in_the_way_of_a_window_are_told(self, region):
         lease = region.active_lease(minimum=3)
         with pytest.raises(exception.HostInUse, match=lease.id):
             maintain(region, 30, 40)

@@ -179,7 +179,7 @@ def test_a_licence_that_is_said_to_have_failed_is_replaced(region, used):
     assert first not in used()
 
 
-def test_its_end_is_waited_for(region, folder):
+def test_the_end_of_a_licence_is_waited_for(region, folder):
     lease = ask(region)
     region.forward(until=59)
     [file] = folder.iterdir()
@@ -365,6 +365,6 @@ def test_a_property_that_is_a_fact_is_refused(region, name):
 
 
 @pytest.mark.parametrize('asked', [{}, {'seats': 0}, {'seats': '1', 'x': 1}])
-def test_its_schema_refuses_what_it_can_not_use(asked):
+def test_the_schema_of_a_type_refuses_what_it_can_not_use(asked):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(asked, licences.Licence.schema)

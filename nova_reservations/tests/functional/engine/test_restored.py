@@ -178,7 +178,7 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'TERMINATED'
         assert problems(region) == []
 
-    def test_its_second_end_touches_no_servers_of_who_came_next(
+    def test_the_second_end_of_a_lease_touches_no_servers_of_the_next(
         self, region, lease
     ):
         backup = back_up(region)

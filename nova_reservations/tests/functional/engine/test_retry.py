@@ -302,7 +302,7 @@ def positions(region, *waiting):
     return [found.get(lease.id) for lease in waiting]
 
 
-def test_its_place_is_its_number_among_all_that_wait(make_region):
+def test_the_place_of_a_lease_is_its_number_among_all_that_wait(make_region):
     region = make_region('one')
     holder = region.active_lease(end=120)
     other = {'resource_properties': '["==", "$vcpus", "1000"]'}
@@ -311,7 +311,7 @@ def test_its_place_is_its_number_among_all_that_wait(make_region):
     assert positions(region, waiting[2], waiting[1]) == [3, 2]
 
 
-def test_its_place_moves_as_those_ahead_leave(make_region):
+def test_the_place_of_a_lease_moves_as_those_ahead_leave(make_region):
     region = make_region('one')
     holder = region.active_lease(end=120)
     first, second, third = (region.retry(duration=10) for _ in range(3))

@@ -190,7 +190,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert reason(region, lease) is None
 
-    def test_after_that_the_lease_is_in_error_and_the_server_safe(
+    def test_a_lease_without_room_is_in_error_at_last_and_its_server_safe(
         self, region
     ):
         lease, (server,) = asked_for(region, start=3)

@@ -78,7 +78,7 @@ def test_a_lease_for_later_starts_at_its_second_and_not_before(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_its_aggregate_is_made_ready_ten_minutes_ahead(region):
+def test_the_aggregate_of_a_lease_is_made_ready_ten_minutes_ahead(region):
     lease = region.lease(start=30)
     region.now = NOON + minutes(20) - SECOND
     region.work()

@@ -31,7 +31,9 @@ def region(make_region):
 
 
 class TestStart:
-    def test_its_servers_find_their_slots_while_it_is_made(self, region):
+    def test_servers_of_a_stack_find_their_slots_while_it_is_made(
+        self, region
+    ):
         lease = ask(region)
         region.work()
         assert region.status(lease) == 'STARTING'
@@ -196,7 +198,7 @@ class TestEnd:
         assert made.state == 'CREATE_COMPLETE'
 
     @pytest.mark.parametrize('way', ['slow', 'silent', 'without a role'])
-    def test_its_places_come_free_whatever_heat_does(self, region, way):
+    def test_places_of_a_stack_come_free_whatever_heat_does(self, region, way):
         lease = active(region)
         region.cloud.heat_is_silent = way == 'silent'
         if way == 'without a role':

@@ -76,7 +76,9 @@ def test_a_server_that_is_resized_has_two_sizes(region, let_in):
     ]
 
 
-def test_its_use_is_over_when_it_is_seen_to_be_gone(region, lease, let_in):
+def test_use_of_a_server_is_over_when_it_is_seen_to_be_gone(
+    region, lease, let_in
+):
     [host] = region.hosts_of(lease)
     there = region.cloud.boot(host, lease.project_id)
     gone = region.cloud.boot(host, lease.project_id)
@@ -118,7 +120,7 @@ def test_nothing_is_over_where_nova_does_not_tell(region, lease, let_in):
     assert used(region) == [(server, 'm1.small', 0, None)]
 
 
-def test_its_use_is_over_with_the_lease(region, lease, let_in):
+def test_use_of_a_server_is_over_with_the_lease(region, lease, let_in):
     let_in('server')
     region.forward(until=70)
     assert used(region) == [('server', 'm1.small', 0, 60)]

@@ -29,7 +29,7 @@ class DefaultTest(shelving.ShelvingTestCase):
         self.until('TERMINATED')
         self._wait_until_deleted(server)
 
-    def test_its_owner_extends_it_as_any_lease(self):
+    def test_an_owner_extends_a_default_lease_as_any_other(self):
         server = self.boot()
         lease = self.until('ACTIVE')
         self.services.leases.update(
@@ -43,7 +43,7 @@ class DefaultTest(shelving.ShelvingTestCase):
         self.work()
         self.assertEqual('ACTIVE', self.status_of(server))
 
-    def test_its_length_is_the_operators(self):
+    def test_the_length_of_a_default_lease_is_the_operators(self):
         self.flags(
             reservation_length_days=1,
             reservation_length_hours=2,

@@ -97,7 +97,7 @@ class TestOpen(OpenTestCase):
         self.opened(1, project_id=base.OTHERS)
         self.assertIn(self.host_of(self.boot()), OUTSIDE)
 
-    def test_its_own_flavor_is_there_too(self):
+    def test_the_flavor_of_an_open_reservation_is_there_too(self):
         self.enrol('host1')
         lease = self.opened(2)
         self.boot_in(lease)

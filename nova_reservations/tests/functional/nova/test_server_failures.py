@@ -39,7 +39,7 @@ class ServerFailuresTestCase(test_server_leases.ServerLeaseTestCase):
 class FlagsTest(ServerFailuresTestCase):
     evacuates = False
 
-    def test_its_lease_is_degraded_until_its_host_is_back(self):
+    def test_the_lease_of_a_server_is_degraded_until_its_host_is_back(self):
         self.assert_shown(missing=True)
         self.assertEqual(self.failed, self.host_of(self.server))
         self.computes[self.failed] = self.restart_compute_service(

@@ -99,7 +99,7 @@ def test_a_worker_that_has_begun_without_a_lock_goes_on(locks, tmp_path):
     assert one.acquire()
 
 
-def test_only_its_own_user_can_lock_the_files(locks, tmp_path):
+def test_only_the_own_user_can_lock_the_files(locks, tmp_path):
     locks().acquire()
     (file,) = (tmp_path / 'locks').iterdir()
     assert file.stat().st_mode & 0o777 == 0o600

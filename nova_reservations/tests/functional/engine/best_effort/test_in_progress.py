@@ -206,7 +206,7 @@ def test_a_lease_can_be_content_with_less_while_its_hosts_are_emptied(region):
     assert region.hosts_of(lease) == {'one'}
 
 
-def test_its_start_can_not_be_moved_while_it_hunts(region):
+def test_the_start_can_not_be_moved_while_hosts_are_emptied(region):
     lease = draining.begun(region)
     with pytest.raises(exception.InvalidInput, match='can not be moved'):
         region.change(lease, start=5)

@@ -57,7 +57,7 @@ class TestChange:
         region.forward(until=31)
         assert places.host_of(region, server) == 'two'
 
-    def test_its_dates_count_while_servers_are_made(self, region):
+    def test_dates_of_a_lease_count_while_its_servers_are_made(self, region):
         lease = places.request(region, start=30, end=60)
         region.lease(start=60, end=90)
         with pytest.raises(exception.NotEnoughResources):

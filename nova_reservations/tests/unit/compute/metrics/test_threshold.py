@@ -99,7 +99,7 @@ def test_a_server_brings_limits_of_its_own(where):
     assert watched.see(server, 80, 95) == [EXCEEDED]
 
 
-def test_its_limits_are_live():
+def test_limits_of_a_server_are_live():
     """An audit may find new metadata, or a new flavor after a resize."""
     watched = Watched()
     key = 'reservations_limit:cpu'
@@ -110,7 +110,7 @@ def test_its_limits_are_live():
     assert watched.see(builders.make_server(metadata={}), 80) == [CLEARED]
 
 
-def test_its_own_limit_goes_before_that_of_its_flavor_and_of_the_file():
+def test_a_servers_own_limit_goes_before_those_of_its_flavor_and_the_file():
     watched = Watched('cpu.percent over 10')
     key = 'reservations_limit:cpu'
     server = builders.make_server(
