@@ -91,7 +91,7 @@ def test_administrators_see_the_names_of_resources(show, api, lease):
     assert '[workshop##' in text
 
 
-def test_what_is_promised_is_drawn_beside_the_hosts(show, api, unnamed):
+def test_promises_are_drawn_beside_the_hosts(show, api, unnamed):
     later = api.add([HOSTS], name='later', project_id='p', **dates(4, 7))
     own = {'kind': 'own', 'lease_id': later['id'], 'reservation_id': 'r'}
     api.promised = [
@@ -132,7 +132,7 @@ def test_a_page_is_written(show, unnamed, tmp_path):
     assert '1 March 2027 to 7 March 2027' in text
 
 
-def test_what_commands_a_terminal_is_drawn_as_a_sign(show, api):
+def test_characters_that_command_a_terminal_are_drawn_as_signs(show, api):
     api.add(name='a\x1b[2J\u202eb\ud800', project_id='p', **dates(1, 8))
     assert '\na\ufffd[2J\ufffdb\ufffd [' in show()
 

@@ -61,7 +61,7 @@ def test_cells_are_in_the_window_apart_and_where_their_bars_are(
 
 @few
 @hypothesis.given(calendars.windows(), some_bars)
-def test_what_is_outside_is_left_out_and_nothing_else(window, bars):
+def test_bars_outside_of_the_window_are_left_out_and_no_others(window, bars):
     inside = layout.within(bars, window)
     for bar in bars:
         minute = datetime.timedelta(minutes=1)

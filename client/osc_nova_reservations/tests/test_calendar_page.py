@@ -58,7 +58,7 @@ def hosts(name='mine', row='compute-1'):
     )
 
 
-def test_it_loads_and_runs_nothing():
+def test_the_page_loads_and_runs_nothing():
     text = page.html(hosts())
     read = Page(text)
     tags = {tag for tag, _ in read.elements}

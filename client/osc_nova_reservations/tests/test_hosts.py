@@ -17,7 +17,7 @@ WINDOW = ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00')
         (hosts.CordonHost, (), {}, ''),
     ],
 )
-def test_what_there_is_beside_leases_is_told(
+def test_the_lease_or_the_servers_of_a_host_are_told_beside_leases(
     run, stderr, monkeypatch, command, words, answer, told
 ):
     known = [

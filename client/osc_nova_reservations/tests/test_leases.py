@@ -327,7 +327,7 @@ class TestOffers:
             }
         ]
 
-    def test_that_are_not_all_are_called_so(self, run, stderr):
+    def test_offers_that_are_not_all_are_called_so(self, run, stderr):
         assert run(leases.ListOffer, '--hosts=1', '--duration=2h') == []
         assert 'There may be more' in stderr.getvalue()
 
@@ -384,7 +384,9 @@ class TestRepeated:
         run(leases.CreateLease, *self.WORDS, '--idempotency-key=mine')
         assert api.keys == ['mine']
 
-    def test_who_loses_the_connection_is_told_how_to_repeat(self, run, api):
+    def test_a_user_who_loses_the_connection_is_told_how_to_repeat(
+        self, run, api
+    ):
         api.lost = True
         with pytest.raises(exceptions.CommandError) as refused:
             run(leases.CreateLease, *self.WORDS)

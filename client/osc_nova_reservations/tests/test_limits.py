@@ -41,7 +41,7 @@ def test_limits_are_shown_with_what_is_used(run, api):
     assert len(shown) == 9
 
 
-def test_those_of_another_project_are_asked_for(run, api):
+def test_limits_of_another_project_are_asked_for(run, api):
     api.limits = ABSOLUTE
     run(limits.ShowLimits, f'--project={THEIRS}')
     assert api.queries[-1] == {'project_id': [THEIRS]}

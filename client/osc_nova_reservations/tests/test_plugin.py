@@ -11,7 +11,9 @@ def test_the_endpoint_is_the_one_in_the_catalog(instance):
     assert plugin.make_client(instance).get_endpoint() == 'http://leases/v1'
 
 
-def test_without_one_the_endpoint_is_below_that_of_compute(instance):
+def test_the_endpoint_is_below_that_of_compute_without_one_in_the_catalog(
+    instance,
+):
     expected = 'http://api/v2.1/os-reservations/v1'
     assert plugin.make_client(instance).get_endpoint() == expected
     instance.catalog['compute'] += '/'

@@ -69,7 +69,9 @@ LOOKS = [
 
 @pytest.mark.parametrize('look', LOOKS)
 @pytest.mark.parametrize('project', ['physics', PHYSICS])
-def test_what_is_shown_is_of_the_project(run, api, identity, look, project):
+def test_lists_and_numbers_are_of_the_project_that_is_named(
+    run, api, identity, look, project
+):
     api.limits = test_limits.ABSOLUTE
     run(look, f'--project={project}')
     assert api.queries[-1]['project_id'] == [PHYSICS]

@@ -44,7 +44,7 @@ PARTS = [
 ]
 
 
-def test_what_has_parts_is_summed_up_by_them():
+def test_a_reservation_that_has_parts_is_summed_up_by_them():
     assert reserved.of_lease({'reservations': PARTS}) == (
         '2-4 hosts, 1 slot of 2 VCPUs, 1024 MiB, 10 GiB'
     )
@@ -93,7 +93,7 @@ def test_a_lease_is_shown_line_by_line():
     ]
 
 
-def test_one_that_others_share_is_no_more_than_its_id():
+def test_a_reservation_that_others_share_is_no_more_than_its_id():
     assert reserved.Column([{'id': 'r1'}]).human_readable() == 'r1'
 
 

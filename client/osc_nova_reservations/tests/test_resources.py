@@ -13,7 +13,7 @@ CAD = {
 }
 
 
-def test_that_there_are_more_is_told_beside_the_list(run, api, stderr):
+def test_a_list_that_is_not_all_is_told_to_have_more(run, api, stderr):
     api.resources = [CAD]
     [line] = run(resources.ListResource, 'example:licence', '--limit=1')
     assert line['Held'].human_readable() == 'cordoned'

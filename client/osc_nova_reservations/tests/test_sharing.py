@@ -44,7 +44,7 @@ def test_projects_are_listed(run, api, lease):
     ]
 
 
-def test_what_is_shared_with_the_own_project_is_listed(run, api):
+def test_leases_that_are_shared_with_the_own_project_are_listed(run, api):
     api.leases['x'] = {
         'id': 'x',
         'name': 'class',

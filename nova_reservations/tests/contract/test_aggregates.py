@@ -42,7 +42,7 @@ def generations(world):
 
 
 class TestPool:
-    def test_there_is_none_before_it_is_made(self, cloud):
+    def test_a_pool_is_not_there_before_it_is_made(self, cloud):
         assert cloud.aggregates.find_pool() is None
         cloud.aggregates.ensure_pool()
         assert cloud.aggregates.find_pool().hosts == set()
@@ -80,10 +80,10 @@ class TestPool:
 
 
 class TestOfAdministrators:
-    def test_one_that_is_not_there_is_none(self, cloud):
+    def test_an_aggregate_that_is_not_there_is_not_found(self, cloud):
         assert cloud.aggregates.find_members('of nobody') is None
 
-    def test_one_is_known_by_its_name_with_its_hosts(self, world):
+    def test_an_aggregate_is_known_by_its_name_with_its_hosts(self, world):
         host = world.hosts[0]
         world.gather('drainable', host)
         members = world.cloud.aggregates.find_members('drainable')
@@ -106,7 +106,7 @@ class TestAggregates:
         )
         assert not cloud.aggregates.has_aggregate_hosts(ANOTHER, hosts)
 
-    def test_those_that_are_not_named_go(self, world):
+    def test_hosts_that_are_not_named_go(self, world):
         one, two, three, _ = world.hosts
         lease(world.cloud, one, two)
         lease(world.cloud, two, three)
@@ -131,7 +131,7 @@ class TestAggregates:
             ):
                 lease(world.cloud, unknown)
 
-    def test_one_is_gone_when_deleted_and_stays_so(self, world):
+    def test_an_aggregate_is_gone_when_deleted_and_stays_so(self, world):
         lease(world.cloud, *world.hosts)
         delete_aggregate = world.cloud.aggregates.delete_aggregate
         assert delete_aggregate(RESERVATION, go_on) is not None
@@ -164,7 +164,7 @@ class TestAggregates:
         assert remove(RESERVATION, world.hosts, go_on) == {}
         assert aggregates(world.cloud) == {}
 
-    def test_what_it_changes_of_providers_is_told(self, world):
+    def test_changes_of_providers_are_told(self, world):
         leased = [host.uuid for host in world.hosts[:2]]
         for change in (
             lambda: lease(world.cloud, *world.hosts[:2]),
@@ -180,11 +180,11 @@ class TestAggregates:
             }
             assert all(before[uuid] < after[uuid] for uuid in leased)
 
-    def test_what_is_as_wanted_changes_no_provider(self, world):
+    def test_an_aggregate_that_is_as_wanted_changes_no_provider(self, world):
         lease(world.cloud, *world.hosts)
         assert lease(world.cloud, *world.hosts) == {}
 
-    def test_who_lost_the_claim_changes_nothing(self, world):
+    def test_a_worker_that_lost_the_claim_changes_no_aggregate(self, world):
         with pytest.raises(exception.ClaimLost):
             lease(world.cloud, *world.hosts, check=lost)
         assert aggregates(world.cloud) == {}
@@ -193,12 +193,12 @@ class TestAggregates:
             world.cloud.aggregates.delete_aggregate(RESERVATION, lost)
         assert aggregates(world.cloud) == {RESERVATION: set(worlds.HOSTS)}
 
-    def test_one_says_which_database_it_is_of(self, world):
+    def test_an_aggregate_says_which_database_it_is_of(self, world):
         lease(world.cloud, world.hosts[0])
         assert world.cloud.aggregates.origins() == {RESERVATION: DATABASE}
         world.cloud.aggregates.sign(RESERVATION, 'another')
         assert world.cloud.aggregates.origins() == {RESERVATION: 'another'}
 
-    def test_one_that_is_gone_is_of_no_database(self, cloud):
+    def test_an_aggregate_that_is_gone_is_of_no_database(self, cloud):
         cloud.aggregates.sign(RESERVATION, DATABASE)
         assert cloud.aggregates.origins() == {}

@@ -32,14 +32,14 @@ def _move_to_zone(world, host):
 
 
 class TestFinding:
-    def test_one_is_found_by_each_of_its_names_exactly(self, world):
+    def test_a_host_is_found_by_each_of_its_names_exactly(self, world):
         host = world.hosts[0]
         assert world.cloud.hosts.find_hosts(host.uuid) == [host]
         assert (host.id, host.name) == (0, 'host1')
         for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
             assert list(world.cloud.hosts.find_hosts(name)) == []
 
-    def test_each_is_in_a_cell(self, cloud):
+    def test_hosts_are_in_a_cell_each(self, cloud):
         cells = cloud.hosts.cells_of([*worlds.HOSTS, 'gone'])
         assert set(cells) == set(worlds.HOSTS)
         assert cells['host1'] == cells['host2'] == cells['host3']
@@ -47,7 +47,7 @@ class TestFinding:
 
 
 class TestFacts:
-    def test_they_are_of_those_that_exist(self, world):
+    def test_facts_are_of_hosts_that_exist(self, world):
         gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
         [facts] = world.cloud.hosts.facts([world.hosts[0], gone])
         assert (facts.uuid, facts.service_host) == (
@@ -81,14 +81,16 @@ class TestFacts:
             cloud.aggregates.unmark(host)
         assert cloud.hosts.pool_generations() == {}
 
-    def test_what_nova_or_placement_lacks_can_not_be_used(self, world):
+    def test_a_host_that_nova_or_placement_lacks_can_not_be_used(self, world):
         hosts, known = world.cloud.hosts, world.hosts[0]
         other = objects.Resource(0, objects.HOST, 'host2', str(uuid.uuid4()))
         assert set(hosts.without_provider([known, other])) == {'host2'}
         assert hosts.unusable([known]) == {}
         assert set(hosts.unusable([known, other])) == {'host2'}
 
-    def test_what_is_on_another_machine_of_the_name_is_not_on_it(self, world):
+    def test_servers_of_another_machine_of_the_name_are_not_on_the_host(
+        self, world
+    ):
         known = world.hosts[0]
         world.boot(known)
         former = objects.Resource(0, objects.HOST, 'host1', str(uuid.uuid4()))
@@ -131,12 +133,12 @@ class TestFacts:
 
 
 class TestServices:
-    def test_each_has_one_that_works(self, world):
+    def test_hosts_have_a_service_each_that_works(self, world):
         services = world.cloud.hosts.compute_services(world.now, worlds.HOSTS)
         assert set(services) == set(worlds.HOSTS)
         assert all(service.is_working for service in services.values())
 
-    def test_one_is_asked_for_alone(self, world):
+    def test_a_service_is_asked_for_alone(self, world):
         services = world.cloud.hosts.compute_services
         assert set(services(world.now, ['host1'])) == {'host1'}
 
@@ -145,7 +147,7 @@ class TestServices:
         assert services(world.now, ['nobody', 'host1'])['nobody'] == ports.GONE
         assert services(world.now, ['nobody']) == {'nobody': ports.GONE}
 
-    def test_one_that_is_disabled_still_acts_on_its_servers(self, world):
+    def test_a_disabled_service_still_acts_on_its_servers(self, world):
         world.disable(world.hosts[0])
         service = world.cloud.hosts.compute_services(world.now, ['host1'])[
             'host1'
@@ -155,7 +157,7 @@ class TestServices:
         assert not service.is_working
         assert not service.is_down
 
-    def test_one_that_nova_has_disabled_itself_is_down(self, world):
+    def test_a_service_that_nova_has_disabled_itself_is_down(self, world):
         world.disable(world.hosts[0], by_nova=True)
         service = world.cloud.hosts.compute_services(world.now, ['host1'])[
             'host1'
@@ -163,7 +165,7 @@ class TestServices:
         assert service.gave_up
         assert service.is_down
 
-    def test_one_that_is_forced_down_is_not_heard(self, world):
+    def test_a_service_that_is_forced_down_is_not_heard(self, world):
         world.force_down(world.hosts[0])
         services = world.cloud.hosts.compute_services(world.now, worlds.HOSTS)
         assert services['host1'].forced_down
@@ -171,13 +173,13 @@ class TestServices:
         assert not services['host1'].is_working
         assert services['host2'].is_working
 
-    def test_one_that_is_silent_is_down(self, world):
+    def test_a_silent_service_is_down(self, world):
         services = world.cloud.hosts.compute_services(
             world.silent_at(), worlds.HOSTS
         )
         assert all(service.is_down for service in services.values())
 
-    def test_all_are_known_by_their_cells(self, world):
+    def test_services_are_known_by_their_cells(self, world):
         world.force_down(world.hosts[0])
         cells = world.cloud.hosts.services_by_cell(world.now)
         [services, others] = sorted(cells.values(), key=len, reverse=True)

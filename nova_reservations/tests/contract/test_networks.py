@@ -179,7 +179,7 @@ def test_an_address_is_given_once(world):
     assert found == {OTHER: port}
 
 
-def test_what_others_made_bears_no_name_until_it_gets_one(world):
+def test_an_address_that_others_made_bears_no_name_until_it_gets_one(world):
     world.take(FREE, OTHERS)
     [taken] = find(world, FREE).values()
     assert (taken.project_id, taken.is_tagged) == (OTHERS, False)
@@ -200,7 +200,7 @@ def test_a_floating_ip_is_deleted_once_or_twice(world):
     create(world, project_id=OTHERS)
 
 
-def test_who_has_lost_the_claim_changes_nothing(world):
+def test_a_worker_that_has_lost_the_claim_changes_no_address(world):
     with pytest.raises(exception.ClaimLost):
         create(world, check=worlds.lost)
     assert find(world, FREE) == {}

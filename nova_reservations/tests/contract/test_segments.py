@@ -187,13 +187,13 @@ def test_ports_keep_a_network_and_neutrons_own_go_with_it(world, where):
     create(world, where, OTHERS)
 
 
-def test_it_tells_which_vlans_it_gives_to_anybody(world):
+def test_neutron_tells_which_vlans_it_gives_to_anybody(world):
     assert list(world.segments.find_ranges(PHYSICAL)) == [GIVEN]
     assert list(world.segments.find_ranges('physnet2')) == []
     assert set(world.segments.find_unreached()) == set()
 
 
-def test_who_has_lost_the_claim_changes_nothing(world, where):
+def test_a_worker_that_has_lost_the_claim_changes_no_network(world, where):
     with pytest.raises(exception.ClaimLost):
         create(world, where, check=worlds.lost)
     assert find(world, where) is None

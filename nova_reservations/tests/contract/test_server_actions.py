@@ -78,7 +78,7 @@ def until_left(world, server, state):
 
 
 class TestEach:
-    def test_who_lost_the_claim_begins_nothing(self, world):
+    def test_a_worker_that_lost_the_claim_begins_nothing(self, world):
         server = world.boot(world.hosts[0])
         before = world.known(server)
         for verb in VERBS:
@@ -91,7 +91,7 @@ class TestEach:
         assert world.known(server) == before
         assert list(world.images(server)) == []
 
-    def test_one_that_is_gone_is_done(self, world):
+    def test_actions_on_a_server_that_is_gone_are_done(self, world):
         gone = ports.Server(
             str(uuid.uuid4()), worlds.PROJECT, 'host1', 'active'
         )
@@ -118,7 +118,7 @@ class TestEach:
 
 
 class TestDelete:
-    def test_one_is_deleted_and_may_be_again(self, world):
+    def test_a_server_is_deleted_and_may_be_again(self, world):
         server = world.boot(world.hosts[0])
         found = world.known(server)
         servers = world.cloud.servers
@@ -131,7 +131,7 @@ class TestDelete:
         servers = world.cloud.servers
         assert servers.delete_servers([found], go_on, world.now) == {}
 
-    def test_one_whose_host_is_forced_down_is_deleted(self, world):
+    def test_a_server_whose_host_is_forced_down_is_deleted(self, world):
         """An operator forces a host down if nothing runs there any more."""
         server = world.boot(world.hosts[0])
         found = world.known(server)
@@ -142,7 +142,9 @@ class TestDelete:
             lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )
 
-    def test_one_that_can_not_be_is_not_asked_for_at_once_again(self, world):
+    def test_a_deletion_that_failed_is_not_asked_for_at_once_again(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         servers = world.cloud.servers
         with world.failing(server):
@@ -154,7 +156,7 @@ class TestDelete:
         assert 'Nova has failed at it' in refused[server].told
         assert world.known(server) == found
 
-    def test_one_on_a_shelf_is_deleted_whatever_host_is_down(self, world):
+    def test_a_server_on_a_shelf_is_deleted_whatever_host_is_down(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         found = world.known(server)
@@ -163,7 +165,7 @@ class TestDelete:
         assert servers.delete_servers([found], go_on, now=at) == {}
         world.eventually(lambda: set(servers.gone_servers([server])))
 
-    def test_one_on_a_shelf_is_deleted(self, world):
+    def test_a_server_on_a_shelf_is_deleted(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         found = world.known(server)
@@ -175,7 +177,7 @@ class TestDelete:
 
 
 class TestStop:
-    def test_one_is_stopped_where_it_is_once_for_a_key(self, world):
+    def test_a_server_is_stopped_where_it_is_once_for_a_key(self, world):
         server = world.boot(world.hosts[0])
         assert ask(world, 'stop_servers', server) == (None, None)
         until(world, server, 'stopped', 'host1')
@@ -188,7 +190,7 @@ class TestStop:
 
 
 class TestShelve:
-    def test_one_is_shelved_and_leaves_its_host(self, world):
+    def test_a_server_is_shelved_and_leaves_its_host(self, world):
         server = world.boot(world.hosts[0])
         assert ask(world, 'shelve_servers', server) == (None, None)
         until(world, server, 'shelved_offloaded', '')
@@ -197,7 +199,7 @@ class TestShelve:
         )
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
-    def test_one_that_can_not_be_is_tried_anew_and_not_before(self, world):
+    def test_a_failed_shelving_is_tried_anew_and_not_before(self, world):
         server = world.boot(world.hosts[0])
         with world.failing(server):
             ask(world, 'shelve_servers', server)
@@ -209,7 +211,7 @@ class TestShelve:
 
 
 class TestUnshelve:
-    def test_one_comes_back(self, world):
+    def test_a_server_comes_back_from_its_shelf(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         waiting, failed = ask(world, 'unshelve_servers', server)
@@ -218,12 +220,14 @@ class TestUnshelve:
         until(world, server, 'active')
         assert world.known(server).host
 
-    def test_one_that_is_on_no_shelf_is_done(self, world):
+    def test_a_server_that_is_on_no_shelf_need_not_come_back(self, world):
         server = world.boot(world.hosts[0])
         assert ask(world, 'unshelve_servers', server) == (None, None)
         assert world.known(server).state == 'active'
 
-    def test_where_there_is_no_room_it_fails_and_is_tried_anew(self, world):
+    def test_unshelving_fails_where_there_is_no_room_and_is_tried_anew(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         world.have_no_room(server)
@@ -238,7 +242,7 @@ class TestUnshelve:
 
 class TestMigrate:
     @pytest.mark.parametrize('state', ['active', 'stopped'])
-    def test_one_goes_to_where_servers_without_reservation_are(
+    def test_a_server_goes_to_where_servers_without_reservation_are(
         self, world, state
     ):
         world.enrol(world.hosts[1])
@@ -260,7 +264,7 @@ class TestMigrate:
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
     @pytest.mark.parametrize('state', ['active', 'stopped'])
-    def test_one_that_finds_no_place_has_failed(self, world, state):
+    def test_a_migration_that_finds_no_place_has_failed(self, world, state):
         server = world.boot(world.hosts[0])
         if state == 'stopped':
             world.stop(server)
@@ -271,7 +275,7 @@ class TestMigrate:
 
 
 class TestSnapshot:
-    def test_there_is_one_of_each_for_a_key_and_it_is_its_projects(
+    def test_a_server_has_a_snapshot_for_each_key_that_is_its_projects(
         self, world
     ):
         server = world.boot(world.hosts[0])
@@ -283,7 +287,7 @@ class TestSnapshot:
         assert until_done(world, 'snapshot_servers', server, another) is None
         assert len(world.images(server)) == 2
 
-    def test_one_that_can_not_be_made_is_tried_anew(self, world):
+    def test_a_snapshot_that_can_not_be_made_is_tried_anew(self, world):
         server = world.boot(world.hosts[0])
         with world.failing(server):
             why = until_done(world, 'snapshot_servers', server)
@@ -292,7 +296,7 @@ class TestSnapshot:
         assert until_done(world, 'snapshot_servers', server, AGAIN) is None
         assert list(world.images(server)) == [worlds.PROJECT]
 
-    def test_there_is_none_of_what_is_on_a_shelf(self, world):
+    def test_a_server_on_a_shelf_has_no_snapshot(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         before = list(world.images(server))
@@ -308,19 +312,19 @@ class TestSave:
             assert until_done(world, 'save_servers', server, key) is None
             assert list(world.images(server)) == [worlds.PROJECT]
 
-    def test_what_was_never_built_needs_none(self, world):
+    def test_a_server_that_was_never_built_needs_no_image(self, world):
         server = world.fail_to_build()
         assert ask(world, 'save_servers', server) == (None, None)
         assert list(world.images(server)) == []
 
-    def test_what_is_in_error_can_not_be(self, world):
+    def test_a_server_in_error_can_not_be_saved(self, world):
         server = world.boot(world.hosts[0])
         world.reset_to_error(server)
         _, why = ask(world, 'save_servers', server)
         assert why == 'it is in state error'
         assert list(world.images(server)) == []
 
-    def test_what_is_on_a_shelf_is_an_image_already(self, world):
+    def test_a_server_on_a_shelf_is_an_image_already(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         before = list(world.images(server))
@@ -329,20 +333,20 @@ class TestSave:
 
 
 class TestSuspend:
-    def test_one_that_runs_is_suspended(self, world):
+    def test_a_server_that_runs_is_suspended(self, world):
         server = world.boot(world.hosts[0])
         waiting, failed = ask(world, 'suspend_servers', server)
         assert (waiting, failed) == ('is being suspended', None)
         assert until_done(world, 'suspend_servers', server) is None
         until(world, server, 'suspended', 'host1')
 
-    def test_one_that_does_not_run_rests_already(self, world):
+    def test_a_server_that_does_not_run_rests_already(self, world):
         server = world.boot(world.hosts[0])
         world.stop(server)
         assert ask(world, 'suspend_servers', server) == (None, None)
         assert world.known(server).state == 'stopped'
 
-    def test_one_in_error_can_not_be(self, world):
+    def test_a_server_in_error_can_not_be_suspended(self, world):
         server = world.boot(world.hosts[0])
         world.reset_to_error(server)
         _, why = ask(world, 'suspend_servers', server)
@@ -352,7 +356,9 @@ class TestSuspend:
 class TestDrain:
     @pytest.mark.parametrize('key', [KEY, AGAIN], ids=['once', 'again'])
     @pytest.mark.parametrize('state', ['active', 'stopped'])
-    def test_one_is_moved_and_is_as_it_was(self, world, state, key):
+    def test_a_drained_server_is_moved_and_is_as_it_was(
+        self, world, state, key
+    ):
         """A second request during the move changes nothing."""
         server = world.boot(world.hosts[0])
         if state == 'stopped':
@@ -372,14 +378,16 @@ class TestDrain:
         world.eventually(has_settled)
         until_left(world, server, state)
 
-    def test_one_that_has_moved_holds_its_host_a_moment_more(self, world):
+    def test_a_server_that_has_moved_holds_its_host_a_moment_more(self, world):
         server = world.boot(world.hosts[0])
         left = world.known(server)
         ask(world, 'drain_servers', left)
         until_left(world, server, 'active')
         assert ask(world, 'drain_servers', left) == ('is being moved', None)
 
-    def test_one_that_fails_is_as_it_was_and_is_not_tried_again(self, world):
+    def test_a_server_whose_move_fails_is_as_it_was_and_not_tried_again(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         with world.failing(server):
             why = until_done(world, 'drain_servers', server)
@@ -387,7 +395,7 @@ class TestDrain:
         until(world, server, 'active', 'host1')
         assert until_done(world, 'drain_servers', server) == why
 
-    def test_one_that_can_not_be_moved_is_left_as_it_is(self, world):
+    def test_a_server_that_can_not_be_moved_is_left_as_it_is(self, world):
         server = world.boot(world.hosts[0])
         assert until_done(world, 'suspend_servers', server) is None
         _, why = ask(world, 'drain_servers', server)
@@ -403,7 +411,9 @@ class TestDrain:
 
 
 class TestEvacuate:
-    def test_one_is_refused_whose_host_is_not_down(self, world):
+    def test_an_evacuation_is_refused_from_a_host_that_is_not_down(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         before = world.known(server)
         assert set(world.cloud.servers.evacuate([before], go_on)) == {server}
@@ -411,11 +421,11 @@ class TestEvacuate:
 
 
 class TestActing:
-    def test_with_credentials_it_acts_for_projects(self, cloud):
+    def test_a_nova_with_credentials_acts_for_projects(self, cloud):
         assert cloud.servers.acts_for_projects()
         cloud.servers.check_acting()
 
-    def test_without_it_says_so(self, world):
+    def test_a_nova_without_credentials_says_so(self, world):
         world.distrust()
         assert not world.cloud.servers.acts_for_projects()
         with pytest.raises(exception.CloudRefused):

@@ -16,7 +16,7 @@ from nova_reservations.tests.contract.worlds import RESERVATION
 
 
 class TestOnHosts:
-    def test_one_occupies_its_host(self, world):
+    def test_a_server_occupies_its_host(self, world):
         server = world.boot(world.hosts[0])
         occupancy = world.cloud.servers.occupancy(world.hosts)
         assert set(occupancy) == set(worlds.HOSTS)
@@ -32,7 +32,7 @@ class TestOnHosts:
         assert not occupancy['host1'].empty
         assert occupancy['host2'].empty
 
-    def test_one_is_known_with_what_it_takes(self, world):
+    def test_a_server_is_known_with_what_it_takes(self, world):
         server = world.boot(world.hosts[0])
         on = world.cloud.servers.servers_on(world.hosts)
         [placed] = on['host1']
@@ -43,14 +43,14 @@ class TestOnHosts:
         assert (placed.pinned, placed.passthrough) == (False, False)
         assert list(on['host2']) == []
 
-    def test_what_is_no_servers_is_told(self, world):
+    def test_a_consumer_that_is_no_server_is_told(self, world):
         consumer = world.claim(world.hosts[0])
         occupancy = world.cloud.servers.occupancy(world.hosts)
         assert occupancy['host1'] == ports.Occupancy((), (consumer,))
         assert not occupancy['host1'].empty
         assert occupancy['host2'].empty
 
-    def test_what_an_unbuilt_one_holds_is_taken_away(self, world):
+    def test_claims_of_an_unbuilt_server_are_taken_away(self, world):
         server = world.claim_unbuilt(world.hosts[0])
         [found] = world.cloud.servers.occupancy(world.hosts)['host1'].servers
         assert (found.uuid, found.unbuilt) == (server, True)
@@ -64,7 +64,7 @@ class TestOnHosts:
 
 
 class TestFinding:
-    def test_those_that_do_not_exist_are_gone(self, world):
+    def test_servers_that_do_not_exist_are_gone(self, world):
         server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
         found = world.cloud.servers.find_servers([server, nobody])
         assert set(found) == {server}
@@ -73,7 +73,7 @@ class TestFinding:
         assert set(gone([server, nobody])) == {nobody}
         assert set(gone([])) == set()
 
-    def test_those_that_have_a_cell_are_heard_of(self, world):
+    def test_servers_that_have_a_cell_are_heard_of(self, world):
         heard = world.cloud.servers.heard_servers
         server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
         found = heard([server, nobody])
@@ -81,7 +81,7 @@ class TestFinding:
         assert found[server].host == 'host1'
         assert set(heard([])) == set()
 
-    def test_those_at_some_hosts_are_found(self, world):
+    def test_servers_at_some_hosts_are_found(self, world):
         at = world.cloud.servers.servers_at
         server, other = map(world.boot, world.hosts[:2])
         found = at(['host1', 'nobody', 'HOST2'])
@@ -97,14 +97,14 @@ class TestFinding:
         assert set(inhabited(['HOST1', 'host2'])) == set()
         assert set(inhabited([])) == set()
 
-    def test_one_on_a_shelf_is_on_no_host(self, world):
+    def test_a_server_on_a_shelf_is_on_no_host(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
         found = world.known(server)
         assert (found.state, found.host) == ('shelved_offloaded', '')
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
-    def test_one_that_no_host_was_found_for_tells_why(self, world):
+    def test_a_server_that_no_host_was_found_for_tells_why(self, world):
         server = world.fail_to_build()
         found = world.known(server)
         assert (found.state, found.host, found.task) == ('error', '', None)
@@ -112,7 +112,9 @@ class TestFinding:
         assert 'No valid host' in found.fault
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
-    def test_one_that_no_host_was_chosen_for_yet_is_being_built(self, world):
+    def test_a_server_that_no_host_was_chosen_for_yet_is_being_built(
+        self, world
+    ):
         server = world.begin_to_build()
         found = world.known(server)
         assert (found.state, found.host) == ('building', '')
@@ -127,18 +129,20 @@ class TestFinding:
 
 
 class TestInReservations:
-    def test_one_that_was_created_in_another_way_is_not_let_in(self, world):
+    def test_a_server_that_was_created_in_another_way_is_not_let_in(
+        self, world
+    ):
         server = world.boot(world.hosts[0])
         assert set(world.cloud.servers.let_in(RESERVATION, [server])) == set()
 
-    def test_one_that_was_created_there_is_let_in(self, world):
+    def test_a_server_that_was_created_there_is_let_in(self, world):
         reservation_id = world.lease()
         server, nobody = world.boot_in(reservation_id), str(uuid.uuid4())
         let_in = world.cloud.servers.let_in
         assert set(let_in(reservation_id, [server, nobody])) == {server}
         assert set(let_in(str(uuid.uuid4()), [server])) == set()
 
-    def test_those_are_known_that_are_being_built_there(self, world):
+    def test_servers_that_are_being_built_there_are_known(self, world):
         reservation_id = world.lease()
         world.boot_in(reservation_id)
         world.begin_to_build()
@@ -151,7 +155,7 @@ class TestInReservations:
         assert list(building(reservation_id, {worlds.OTHERS})) == []
         assert list(building(str(uuid.uuid4()), {worlds.PROJECT})) == []
 
-    def test_one_that_is_deleted_as_it_is_migrated_may_have_alternates(
+    def test_a_server_that_is_deleted_as_it_is_migrated_may_have_alternates(
         self, world
     ):
         server, moving = (world.boot(world.hosts[0]) for _ in range(2))
@@ -165,7 +169,7 @@ class TestInReservations:
             )
             assert found.uuid == moving
 
-    def test_those_are_known_that_did_not_ask_and_are_recorded(self, world):
+    def test_servers_that_did_not_ask_and_are_recorded_are_known(self, world):
         reservation_id = world.lease()
         server = world.begin_to_build()
         world.begin_to_build()
@@ -179,7 +183,7 @@ class TestInReservations:
 
 
 class TestInFlight:
-    def test_one_that_is_being_built_might_land_anywhere(self, world):
+    def test_a_server_that_is_being_built_might_land_anywhere(self, world):
         world.boot(world.hosts[0])
         world.fail_to_build()
         server = world.begin_to_build()
@@ -188,7 +192,9 @@ class TestInFlight:
             host: {server} for host in worlds.HOSTS
         }
 
-    def test_so_might_one_that_is_deleted_as_it_is_migrated(self, world):
+    def test_a_server_that_is_deleted_as_it_is_migrated_might_land_too(
+        self, world
+    ):
         server, moving = (world.boot(world.hosts[0]) for _ in range(2))
         with (
             world.being_deleted(server),
@@ -215,9 +221,7 @@ class TestRoom:
         assert 'host4' not in room.fits[server]
         assert room.free['host3']['VCPU'] == room.free['host2']['VCPU'] + 1
 
-    def test_there_is_none_in_the_pool_or_where_nova_does_not_work(
-        self, world
-    ):
+    def test_no_room_is_in_the_pool_or_where_nova_does_not_work(self, world):
         server = world.boot(world.hosts[0])
         world.cloud.aggregates.ensure_pool()
         world.cloud.aggregates.mark(world.hosts[1])
@@ -226,7 +230,7 @@ class TestRoom:
         room = world.cloud.servers.find_room([found], world.now)
         assert not {'host2', 'host3'} & set(room.fits[server])
 
-    def test_what_nova_does_not_know_fits_nowhere(self, world):
+    def test_a_server_that_nova_does_not_know_fits_nowhere(self, world):
         nobody = ports.Server(
             str(uuid.uuid4()), worlds.PROJECT, 'host1', 'active'
         )

@@ -36,7 +36,7 @@ def in_slots(world, reservation_id, servers=(), chosen=()):
 
 
 class TestFlavors:
-    def test_one_is_found_with_what_it_asks_placement_for(self, world):
+    def test_a_flavor_is_found_with_what_it_asks_placement_for(self, world):
         world.make_flavor('small')
         found = world.cloud.slots.find_flavor('small', worlds.OTHERS)
         assert (found.id, found.is_public) == ('small', True)
@@ -44,7 +44,7 @@ class TestFlavors:
         assert found.amounts == {'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}
         assert found.required == found.forbidden == frozenset()
 
-    def test_one_is_found_by_its_name(self, world):
+    def test_a_flavor_is_found_by_its_name(self, world):
         world.make_flavor('small')
         found = world.cloud.slots.find_flavor('small', worlds.OTHERS)
         assert found.name != 'small'
@@ -52,24 +52,24 @@ class TestFlavors:
             world.cloud.slots.find_flavor(found.name, worlds.OTHERS) == found
         )
 
-    def test_one_of_some_projects_is_theirs_by_its_name_too(self, world):
+    def test_a_flavor_of_some_projects_is_theirs_by_its_name_too(self, world):
         world.make_flavor('mine', worlds.PROJECT)
         found = world.cloud.slots.find_flavor('mine', worlds.PROJECT)
         with pytest.raises(exception.CloudRefused):
             world.cloud.slots.find_flavor(found.name, worlds.OTHERS)
 
-    def test_one_that_is_not_there_is_refused(self, cloud):
+    def test_a_flavor_that_is_not_there_is_refused(self, cloud):
         with pytest.raises(exception.CloudRefused):
             cloud.slots.find_flavor('gone', worlds.PROJECT)
 
-    def test_one_of_some_projects_is_theirs_alone(self, world):
+    def test_a_flavor_of_some_projects_is_theirs_alone(self, world):
         world.make_flavor('mine', worlds.PROJECT)
         found = world.cloud.slots.find_flavor('mine', worlds.PROJECT)
         assert not found.is_public
         with pytest.raises(exception.CloudRefused):
             world.cloud.slots.find_flavor('mine', worlds.OTHERS)
 
-    def test_one_of_a_reservation_is_refused(self, world):
+    def test_a_flavor_of_a_reservation_is_refused(self, world):
         slots = wanted((world.hosts[0], 1))
         world.cloud.slots.ensure_slots(slots, go_on)
         world.cloud.slots.allow_flavor(slots, go_on)
@@ -82,7 +82,7 @@ class TestFlavors:
 
 
 class TestSlots:
-    def test_they_are_made_however_often_it_is_told(self, world):
+    def test_slots_are_made_however_often_it_is_told(self, world):
         slots = wanted((world.hosts[0], 2), (world.hosts[1], 1))
         assert not world.cloud.slots.has_slots(slots)
         for _ in range(2):
@@ -92,7 +92,7 @@ class TestSlots:
         assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
         assert world.cloud.slots.owns_slots(RESERVATION)
 
-    def test_they_are_told_of_the_hosts_that_are_asked_for(self, world):
+    def test_slots_are_told_of_the_hosts_that_are_asked_for(self, world):
         slots = wanted((world.hosts[0], 2), (world.hosts[1], 1))
         world.cloud.slots.ensure_slots(slots, go_on)
         assert world.cloud.slots.offered_slots(world.hosts[1:]) == {
@@ -100,7 +100,7 @@ class TestSlots:
         }
         assert world.cloud.slots.offered_slots(world.hosts[2:]) == {}
 
-    def test_those_that_are_not_named_go(self, world):
+    def test_slots_that_are_not_named_go(self, world):
         one, two, three, _ = world.hosts
         for slots in (
             wanted((one, 2), (two, 1)),
@@ -109,7 +109,7 @@ class TestSlots:
             world.cloud.slots.ensure_slots(slots, go_on)
         assert offered(world) == {'host2': 3, 'host3': 1}
 
-    def test_those_that_are_held_stay_and_nobody_gets_more(self, world):
+    def test_slots_that_are_held_stay_and_nobody_gets_more(self, world):
         reservation_id, one = world.lease_slots(), world.hosts[0]
         held = world.cloud.slots.slots_held
         assert held(reservation_id, world.hosts[:2]) == {
@@ -127,7 +127,7 @@ class TestSlots:
         # The slot that a server holds could not be taken away.
         assert found[reservation_id] == {'host1': 1}
 
-    def test_they_go_host_by_host_but_for_those_that_are_held(self, world):
+    def test_slots_go_host_by_host_but_for_those_that_are_held(self, world):
         withdraw = world.cloud.slots.withdraw_slots
         slots = wanted((world.hosts[0], 2), (world.hosts[1], 1))
         world.cloud.slots.ensure_slots(slots, go_on)
@@ -138,7 +138,7 @@ class TestSlots:
             withdraw(RESERVATION, world.hosts, lost)
         assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
 
-    def test_one_that_is_held_is_not_taken_away(self, world):
+    def test_a_slot_that_is_held_is_not_taken_away(self, world):
         reservation_id, one = world.lease_slots(), world.hosts[0]
         world.boot_in_slot(reservation_id)
         withdraw = world.cloud.slots.withdraw_slots
@@ -175,7 +175,7 @@ class TestSlots:
             world.cloud.slots.ensure_slots(slots, go_on)
         assert world.group_policy(RESERVATION) == policy
 
-    def test_who_lost_the_claim_changes_nothing(self, world):
+    def test_a_worker_that_lost_the_claim_changes_no_slots(self, world):
         slots = wanted((world.hosts[0], 2))
         with pytest.raises(exception.ClaimLost):
             world.cloud.slots.ensure_slots(slots, lost)
@@ -189,14 +189,14 @@ class TestSlots:
         assert world.cloud.slots.has_slots(slots)
         assert offered(world) == {'host1': 2}
 
-    def test_those_of_others_are_not_ours(self, world):
+    def test_slots_of_others_are_not_ours(self, world):
         world.make_foreign_slots(RESERVATION)
         assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
         assert not world.cloud.slots.owns_slots(RESERVATION)
 
 
 class TestTheirFlavor:
-    def test_it_is_nobodys_until_it_is_allowed(self, world):
+    def test_a_flavor_is_nobodys_until_it_is_allowed(self, world):
         slots = wanted((world.hosts[0], 2))
         world.cloud.slots.ensure_slots(slots, go_on)
         assert not world.may_use(worlds.PROJECT, RESERVATION)
@@ -221,7 +221,7 @@ class TestTheirFlavor:
             assert world.may_use(worlds.OTHERS, RESERVATION) is may
             assert world.may_use(worlds.PROJECT, RESERVATION)
 
-    def test_another_one_is_nobodys_again(self, world):
+    def test_another_flavor_is_nobodys_again(self, world):
         slots = wanted((world.hosts[0], 2))
         world.cloud.slots.ensure_slots(slots, go_on)
         world.cloud.slots.allow_flavor(slots, go_on)
@@ -235,7 +235,9 @@ class TestTheirFlavor:
         assert not world.cloud.slots.has_slots(slots)
         assert not world.may_use(worlds.PROJECT, RESERVATION)
 
-    def test_one_that_somebody_has_deleted_can_not_be_allowed(self, world):
+    def test_a_flavor_that_somebody_has_deleted_can_not_be_allowed(
+        self, world
+    ):
         with pytest.raises(exception.CloudRefused):
             world.cloud.slots.allow_flavor(wanted((world.hosts[0], 2)), go_on)
 
@@ -257,7 +259,9 @@ def acts(number, act):
 
 class TestFlavorBeforeSlots:
     @pytest.mark.parametrize('affinity', [None, True])
-    def test_it_has_no_slots_and_can_be_allowed(self, world, affinity):
+    def test_a_flavor_made_ahead_has_no_slots_and_can_be_allowed(
+        self, world, affinity
+    ):
         slots = wanted((world.hosts[0], 2), affinity=affinity)
         for _ in range(2):
             world.cloud.slots.ensure_flavor(slots, go_on)
@@ -298,7 +302,7 @@ class TestFlavorBeforeSlots:
         assert world.may_use(worlds.PROJECT, RESERVATION)
         assert world.group_policy(RESERVATION) == 'anti-affinity'
 
-    def test_who_is_stopped_writes_nothing_more(self, world):
+    def test_a_worker_that_is_stopped_writes_nothing_more(self, world):
         slots = wanted((world.hosts[0], 2), affinity=True)
 
         def stop():
@@ -343,7 +347,7 @@ class TestDelete:
 
 
 class TestServers:
-    def test_those_are_known_that_hold_a_slot(self, world):
+    def test_servers_that_hold_a_slot_are_known(self, world):
         reservation_id = world.lease_slots()
         taken = world.cloud.slots.slots_taken
         assert taken(reservation_id, worlds.PROJECT) == 0
@@ -354,7 +358,7 @@ class TestServers:
         assert taken(reservation_id, worlds.OTHERS) == 0
         assert in_slots(world, str(uuid.uuid4())) == (set(), set())
 
-    def test_those_that_came_by_themselves_are_told_on_a_shelf(self, world):
+    def test_servers_that_came_by_themselves_are_told_on_a_shelf(self, world):
         server, nobody = world.boot(world.hosts[1]), str(uuid.uuid4())
         came = [server, nobody]
         assert in_slots(world, RESERVATION, came, came) == (set(), set())
@@ -362,7 +366,7 @@ class TestServers:
         assert in_slots(world, RESERVATION, came, came) == ({server}, set())
         assert in_slots(world, RESERVATION, came) == (set(), set())
 
-    def test_one_that_was_resized_away_has_moved_until_that_is_confirmed(
+    def test_a_server_resized_away_has_moved_until_that_is_confirmed(
         self, world
     ):
         reservation_id = world.lease_slots()
@@ -384,7 +388,7 @@ class TestServers:
         )
         assert world.known(server).condition == 'active'
 
-    def test_one_on_a_shelf_has_the_flavor_and_no_slot(self, world):
+    def test_a_server_on_a_shelf_has_the_flavor_and_no_slot(self, world):
         reservation_id = world.lease_slots()
         server = world.boot_in_slot(reservation_id)
         world.shelve(server)
@@ -393,7 +397,9 @@ class TestServers:
             world.cloud.slots.slots_taken(reservation_id, worlds.PROJECT) == 0
         )
 
-    def test_one_whose_slot_is_forgotten_comes_back_without_it(self, world):
+    def test_a_server_whose_slot_is_forgotten_comes_back_without_it(
+        self, world
+    ):
         reservation_id = world.lease_slots()
         server = world.boot_in_slot(reservation_id)
         world.shelve(server)

@@ -182,7 +182,7 @@ def test_no_stack_of_the_project_is_in_the_way(world: World) -> None:
     assert world.stacks.preview([template()], MINE)
 
 
-def test_one_bears_the_name_of_its_reservation(world: World) -> None:
+def test_a_stack_bears_the_name_of_its_reservation(world: World) -> None:
     its = mark()
     assert world.stacks.find(its.reservation_id, MINE) is None
     world.stacks.create(template(), MINE, its, worlds.go_on)
@@ -199,7 +199,7 @@ def test_one_bears_the_name_of_its_reservation(world: World) -> None:
     eventually(world, lambda: state(world, its) == 'CREATE_COMPLETE')
 
 
-def test_none_is_made_twice(world: World) -> None:
+def test_a_stack_is_not_made_twice(world: World) -> None:
     its = mark()
     for _ in range(2):
         world.stacks.create(template(), MINE, its, worlds.go_on)
@@ -223,13 +223,13 @@ def test_nothing_is_made_without_the_claim(world: World) -> None:
     assert state_of(world, stack) == 'CREATE_COMPLETE'
 
 
-def test_one_is_suspended(world: World) -> None:
+def test_a_stack_is_suspended(world: World) -> None:
     stack = made(world)
     world.stacks.suspend(stack, worlds.go_on)
     eventually(world, lambda: state_of(world, stack) == 'SUSPEND_COMPLETE')
 
 
-def test_one_is_deleted_and_not_found_any_more(world: World) -> None:
+def test_a_stack_is_deleted_and_not_found_any_more(world: World) -> None:
     stack = made(world)
     world.stacks.delete(stack, worlds.go_on)
     eventually(world, lambda: state_of(world, stack) is None)
@@ -281,7 +281,7 @@ def test_a_request_has_so_long_for_all_its_previews(
 
 
 @pytest.mark.functional
-def test_who_does_not_answer_in_that_time_is_slow_and_not_gone(
+def test_a_heat_that_does_not_answer_in_that_time_is_slow_and_not_gone(
     asked: HeatWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks, 'FOR_PREVIEWS', 0)

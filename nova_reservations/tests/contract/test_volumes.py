@@ -194,7 +194,7 @@ def one(
     )
 
 
-def test_what_others_have_in_a_pool_is_found(
+def test_volumes_that_others_have_in_a_pool_are_found(
     world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
@@ -217,7 +217,7 @@ def test_what_others_have_in_a_pool_is_found(
     )
 
 
-def test_one_that_could_not_be_deleted_once_is_deleted(
+def test_a_volume_that_could_not_be_deleted_once_is_deleted(
     world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:

@@ -231,7 +231,7 @@ class GivenBackTest(AlternatesTest):
             {free}, self.hosts_of(self.lease(project_id=base.OTHERS))
         )
 
-    def test_nor_does_a_migration(self):
+    def test_a_migration_that_fails_takes_no_host_that_others_have(self):
         server = self.boot(self.mine)
         self.occupied = (self.host_of(server),)
         self.fail_once('_prep_resize', enrolling=0)
@@ -269,7 +269,7 @@ class EndTest(AlternatesTest):
             self.pass_time(seconds=5)
             self.work()
 
-    def test_it_keeps_hosts_that_the_migration_may_still_take(self):
+    def test_an_end_keeps_hosts_that_the_migration_may_still_take(self):
         server = self.boot(self.mine)
         self.occupied = (self.host_of(server),)
         self.fail_once('_prep_resize', enrolling=0)
@@ -285,7 +285,7 @@ class FirstClaimTest(shared.SharedNova):
     """nova-scheduler claims a host that was enrolled after the scheduler chose
     it."""
 
-    def test_it_takes_the_next_host(self):
+    def test_a_server_whose_host_is_enrolled_takes_the_next_host(self):
         claim = report.SchedulerReportClient.claim_resources
         enrolled = []
 

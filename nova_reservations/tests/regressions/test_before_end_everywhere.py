@@ -93,7 +93,7 @@ class TestEachType:
         assert warning(region, lease) == 'DONE'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_one_that_takes_its_time_is_waited_for(self, region, ask):
+    def test_a_snapshot_that_takes_its_time_is_waited_for(self, region, ask):
         lease, server = ask(region, before_end='snapshot')
         region.cloud.slow_servers.add(server)
         region.forward(until=61)
@@ -103,7 +103,7 @@ class TestEachType:
         region.forward(until=62)
         assert warning(region, lease) == 'DONE'
 
-    def test_one_that_fails_is_told_of(self, region, ask):
+    def test_a_snapshot_that_fails_is_told_of(self, region, ask):
         lease, server = ask(region, before_end='snapshot')
         region.cloud.broken.add(server)
         region.forward(until=61)
@@ -111,7 +111,9 @@ class TestEachType:
         assert 'Nova has failed at it' in region.see(lease).status_reason
         assert region.status(lease) == 'ACTIVE'
 
-    def test_it_may_change_while_it_is_active(self, region, ask):
+    def test_the_action_may_change_while_the_lease_is_active(
+        self, region, ask
+    ):
         lease, server = ask(region)
         [reservation] = lease.reservations
         region.leases.update(
@@ -124,13 +126,15 @@ class TestEachType:
         region.forward(until=61)
         assert orders(region) == [server]
 
-    def test_what_was_chosen_is_shown(self, region, ask):
+    def test_the_chosen_action_is_shown(self, region, ask):
         lease, _ = ask(region, before_end='snapshot')
         [reservation] = region.see(lease).reservations
         kind = region.types[reservation.resource_type]
         assert kind.show(reservation)['before_end'] == 'snapshot'
 
-    def test_what_is_not_offered_is_refused_with_what_is(self, region, ask):
+    def test_an_action_that_is_not_offered_is_refused_with_those_that_are(
+        self, region, ask
+    ):
         with pytest.raises(exception.InvalidInput, match='one of: default'):
             ask(region, before_end='email')
 
@@ -183,7 +187,7 @@ class TestWhatTheOperatorHasChosen:
         assert 'handled so: delete.' in mail.get_content()
         assert warning(region, lease) == 'DONE'
 
-    def test_so_it_is_for_leases_that_are_older_than_the_choice(
+    def test_the_choice_is_for_leases_that_are_older_than_it_too(
         self, region, ask, sent
     ):
         ask(region)

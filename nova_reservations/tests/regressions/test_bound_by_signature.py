@@ -67,7 +67,7 @@ def call(request):
 
 
 @pytest.mark.parametrize('beside', [wrapping.before, wrapping.after])
-def test_what_is_done_beside_a_method_knows_its_arguments(call, beside):
+def test_a_call_beside_a_method_knows_its_arguments(call, beside):
     def method(one, two, three=3):
         """Stand in for a method of Nova."""
 
@@ -206,7 +206,7 @@ def _as_of_messaging(real, act):
     return lambda *args, **kwargs: method(*args, **kwargs)
 
 
-def test_what_was_sent_to_an_open_reservation_is_scheduled_once_more(call):
+def test_a_request_sent_to_an_open_reservation_is_scheduled_once_more(call):
     asked = []
 
     def select_destinations(**arguments):

@@ -83,7 +83,7 @@ def test_a_host_waits_for_what_was_in_flight_and_says_so(region):
     region.lease()
 
 
-def test_what_begins_later_is_not_waited_for(region):
+def test_a_build_that_begins_later_is_not_waited_for(region):
     build(region)
     region.enrol('new')
     build(region, LATER)
@@ -92,7 +92,9 @@ def test_what_begins_later_is_not_waited_for(region):
 
 
 @pytest.mark.parametrize('is_listed', [False, True])
-def test_one_that_is_deleted_in_its_migration_is_waited_for(region, is_listed):
+def test_a_server_that_is_deleted_in_its_migration_is_waited_for(
+    region, is_listed
+):
     region.cloud.slow_servers.add(SERVER)
     migrate(region)
     if not is_listed:
@@ -126,7 +128,7 @@ def test_an_administrator_may_open_a_host_that_waits_again(region):
     assert region.cloud.marked == region.cloud.pool == set()
 
 
-def test_what_is_stuck_is_named_and_an_administrator_decides(region):
+def test_a_build_that_is_stuck_is_named_and_an_administrator_decides(region):
     build(region)
     region.enrol('new')
     host = go_on(region, region.options.build_wait.total_seconds())
@@ -197,7 +199,9 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
     assert region.see(lease).status == 'ACTIVE'
 
 
-def test_nor_while_one_is_deleted_in_its_migration(make_region):
+def test_no_drainable_host_is_had_while_a_server_is_deleted_in_its_migration(
+    make_region,
+):
     region = make_region(
         best_effort_aggregate='drainable', best_effort_timeout=minutes(10)
     )
@@ -233,7 +237,9 @@ class TestTwoAtOnce:
         [[host]] = region.hosts.allocations.find(region.now)
         assert region.hosts.get(host).reservable
 
-    def test_both_are_told_that_it_is_enrolled_as_they_asked(self, region):
+    def test_both_requests_are_told_that_the_host_is_enrolled_as_they_asked(
+        self, region
+    ):
         def other(step):
             if step == 'join_pool':
                 region.cloud.before = lambda step: None
@@ -244,7 +250,9 @@ class TestTwoAtOnce:
         assert host.reservable
         assert region.cloud.marked == region.cloud.pool == {'new'}
 
-    def test_one_of_them_gives_it_its_properties(self, region):
+    def test_the_first_of_two_requests_gives_a_host_its_properties(
+        self, region
+    ):
         def other(step):
             if step == 'join_pool':
                 region.cloud.before = lambda step: None

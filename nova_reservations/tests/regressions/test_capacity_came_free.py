@@ -204,7 +204,7 @@ def a_host_that_was_replaced_and_is_left(region):
         a_host_that_was_replaced_and_is_left,
     ],
 )
-def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
+def test_freed_capacity_is_told_to_the_waiting_and_to_the_degraded(
     make_region, site
 ):
     region = make_region('one', 'two', 'three', 'four', types=TYPES)

@@ -35,14 +35,14 @@ class ClaimUndoneTest(shared.SharedNova):
         """Return the providers on which the server has an allocation."""
         return set(self._get_allocations_by_server_uuid(server['id']))
 
-    def test_of_a_new_server_it_goes(self):
+    def test_the_claim_of_a_new_server_goes(self):
         self.enrol('host1')
         lease = self.lease()
         self._break()
         server = self._wait_for_state_change(self.post(lease), 'ERROR')
         self.assertEqual(set(), self._held(server))
 
-    def test_of_a_server_that_is_unshelved_it_goes(self):
+    def test_the_claim_of_a_server_that_is_unshelved_goes(self):
         self.enrol('host1')
         server = self.boot(self.lease())
         self.flags(shelved_offload_time=0)
@@ -54,7 +54,7 @@ class ClaimUndoneTest(shared.SharedNova):
         )
         self.assertEqual(set(), self._held(server))
 
-    def test_of_a_server_that_is_evacuated_it_holds_what_it_had(self):
+    def test_a_server_that_is_evacuated_holds_what_it_had(self):
         self.enrol('host1', 'host2')
         server = self.boot(self.lease(2))
         before = self._held(server)
@@ -67,7 +67,7 @@ class ClaimUndoneTest(shared.SharedNova):
             lambda: self.assertEqual(before, self._held(server))
         )
 
-    def test_of_a_server_that_is_resized_it_holds_what_it_had(self):
+    def test_a_server_that_is_resized_holds_what_it_had(self):
         self.enrol('host1', 'host2')
         server = self.boot(self.lease(2))
         before = self._held(server)

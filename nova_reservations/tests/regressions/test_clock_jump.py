@@ -151,7 +151,9 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
     assert server in region.cloud.instances
 
 
-def test_it_is_told_once_a_minute(region, times, looks, caplog, monkeypatch):
+def test_a_jump_of_the_clock_is_told_once_a_minute(
+    region, times, looks, caplog, monkeypatch
+):
     monotonic = [0.0]
     monkeypatch.setattr(loop.time, 'monotonic', lambda: monotonic[0])
     times.ahead = minutes(-3)
@@ -176,7 +178,7 @@ def test_two_minutes_are_nothing(times, clock, ahead):
 
 
 @pytest.mark.parametrize('ahead', [-2.1, 2.1])
-def test_more_are_not_believed(times, clock, ahead):
+def test_more_minutes_are_not_believed(times, clock, ahead):
     times.ahead = minutes(ahead)
     with pytest.raises(exception.ClocksDisagree):
         clock.now()

@@ -114,7 +114,7 @@ def test_parameters_beside_novas_url_are_of_ours_too(any_database, nova_conf):
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize('kind', ['reader', 'writer'])
-def test_what_a_database_fails_by_is_a_reason_to_come_back(
+def test_failures_of_a_database_are_a_reason_to_come_back(
     database, kind, error
 ):
     with pytest.raises(exception.DatabaseUnavailable) as raised:

@@ -30,13 +30,13 @@ class DeletionTest(shared.SharedNova):
         self._wait_until_deleted(server)
         return given
 
-    def test_they_do_where_it_may_delete_ports(self):
+    def test_deletions_carry_a_token_that_may_delete_ports(self):
         self.trust('admin', 'service')
         given = self._tokens_of_deletions()
         self.assertTrue(given)
         self.assertTrue(all(given))
 
-    def test_they_do_not_where_ports_would_stay(self):
+    def test_deletions_carry_no_token_where_ports_would_stay(self):
         """Nova deletes ports with the credentials in [neutron], and could not
         with this token."""
         self.trust('service')

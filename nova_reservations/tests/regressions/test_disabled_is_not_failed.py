@@ -64,7 +64,7 @@ class TestDisabled:
         assert region.lease(minimum=2)
 
     @pytest.mark.parametrize('service', [DISABLED, SILENT, FORCED_DOWN])
-    def test_it_is_not_free(self, repair, service):
+    def test_a_disabled_host_is_not_free(self, repair, service):
         repair.lease(end=300, **on('one'))
         see(repair, service, 'one')
         [point] = repair.hosts.capacity(
@@ -124,7 +124,9 @@ class TestDisabled:
         assert holds_of(region, lease) != name
         assert flags(region, lease) == WHOLE
 
-    def test_one_that_comes_later_keeps_it_for_now(self, region):
+    def test_a_lease_that_comes_later_keeps_a_disabled_host_for_now(
+        self, region
+    ):
         lease = region.lease(start=71, end=200)
         name = holds_of(region, lease)
         see(region, DISABLED, name)
@@ -140,7 +142,9 @@ class TestDisabled:
         see(region, None, 'one')
         assert flags(region, lease) == WHOLE
 
-    def test_which_it_stays_when_it_has_begun(self, region):
+    def test_a_lease_that_lacks_a_disabled_host_stays_so_when_it_has_begun(
+        self, region
+    ):
         lease = region.lease(start=30, end=200, minimum=2)
         see(region, DISABLED, 'one')
         region.forward(until=31)

@@ -197,7 +197,7 @@ class EndOnNovaTest(shared.SharedNova):
         )
         self.assertEqual({ordinary['id']}, self.in_flight())
 
-    def test_what_nova_itself_does_not_know_is_not_waited_for(self):
+    def test_a_server_that_nova_itself_does_not_know_is_not_waited_for(self):
         """nova-conductor is killed after it has created the server's record in
         the cell, and before its mapping. Then the server is deleted, and the
         record stays."""

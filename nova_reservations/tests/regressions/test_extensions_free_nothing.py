@@ -24,7 +24,7 @@ def region(make_region):
 
 
 @pytest.mark.parametrize('change', [{'end': 70}, {'start': 20}, {'end': 60}])
-def test_who_keeps_all_that_he_has_frees_nothing(region, change):
+def test_a_lease_that_keeps_all_that_it_has_frees_nothing(region, change):
     lease = region.lease(start=30, end=60)
     region.change(lease, **change)
     assert not came.told(region)

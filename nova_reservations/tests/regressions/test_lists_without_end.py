@@ -196,7 +196,7 @@ def test_leases_may_be_deleted_while_they_are_listed(admin, fill, database):
     assert len(json.loads(b''.join(got))['leases']) == 3 * lease_lists.PAGE
 
 
-def test_what_was_over_long_ago_is_not_listed(admin, fill, clock):
+def test_leases_that_were_over_long_ago_are_not_listed(admin, fill, clock):
     fill(3, 31 * DAY, states.Lease.TERMINATED)
     fill(3, 31 * DAY, states.Lease.TIMEDOUT)
     fill(3, 31 * DAY, states.Lease.ERROR)
@@ -227,7 +227,9 @@ def test_what_was_over_long_ago_is_not_listed(admin, fill, clock):
         'limit=1000',
     ],
 )
-def test_what_was_over_long_ago_is_there_for_who_asks(admin, fill, query):
+def test_leases_that_were_over_long_ago_are_listed_on_request(
+    admin, fill, query
+):
     old = fill(3, 400 * DAY, states.Lease.TERMINATED)
     assert {*ids(admin('GET', f'/leases?{query}'))} == {*old}
 

@@ -58,7 +58,7 @@ def test_a_move_changes_nothing_that_owners_read(make_region):
     assert _told(region, crossed) == before
 
 
-def test_neither_does_it_tell_that_it_is_prepared_anew(make_region):
+def test_a_moved_lease_does_not_tell_that_it_is_prepared_anew(make_region):
     region = make_region('one', 'two', prepare_ahead=minutes(100))
     crossed = _on(region, 'one', 60, 90), _on(region, 'two', 150, 180)
     region.work()

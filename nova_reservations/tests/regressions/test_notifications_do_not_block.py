@@ -57,7 +57,7 @@ def test_nobody_waits_for_a_bus_that_is_down(bus):
     assert bus.sent == ['lease.create', 'lease.event.start_lease']
 
 
-def test_what_is_too_much_is_lost_and_counted(bus, caplog):
+def test_notifications_that_are_too_many_are_lost_and_counted(bus, caplog):
     box = outbox.Outbox(depth=2)
     put(box, bus, 'first')
     assert bus.reached.wait(SECONDS)
@@ -101,7 +101,7 @@ def test_an_end_on_eventlet_waits_for_it_too():
     assert ended.stdout.split() == ['sent', 'flushed']
 
 
-def test_one_that_fails_is_not_worth_the_others(bus):
+def test_a_notification_that_fails_does_not_keep_back_the_others(bus):
     box = outbox.Outbox()
     box.put(lambda: 1 / 0)
     bus.up.set()

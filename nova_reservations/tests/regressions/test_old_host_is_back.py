@@ -40,7 +40,9 @@ class TestTheOldHostIsBack:
         region.look()
         return name
 
-    def test_and_the_new_one_is_given_back(self, region, lease, old):
+    def test_the_old_host_is_had_and_the_new_one_is_given_back(
+        self, region, lease, old
+    ):
         [new] = used(region, lease)
         assert new != old
         see(region, None, old)
@@ -57,7 +59,7 @@ class TestTheOldHostIsBack:
         region.look()
         assert region.picture() == before
 
-    def test_unless_that_is_used(self, region, lease, old):
+    def test_the_new_host_stays_while_it_is_used(self, region, lease, old):
         [new] = used(region, lease)
         region.cloud.boot(new, 'lessee', 'new')
         see(region, None, old)
@@ -69,13 +71,17 @@ class TestTheOldHostIsBack:
         region.look()
         assert used(region, lease) == {old}
 
-    def test_unless_the_owner_has_taken_note(self, region, lease, old):
+    def test_the_new_host_stays_where_the_owner_has_taken_note(
+        self, region, lease, old
+    ):
         [new] = used(region, lease)
         region.acknowledge(lease)
         see(region, None, old)
         assert used(region, lease) == {new}
 
-    def test_unless_others_have_it_by_then(self, region, lease, old):
+    def test_the_new_host_stays_while_others_have_the_old_one(
+        self, region, lease, old
+    ):
         [new] = used(region, lease)
         region.cloud.boot(new, 'lessee', 'new')
         del region.cloud.instances['stays']
@@ -89,7 +95,9 @@ class TestTheOldHostIsBack:
         region.look()
         assert used(region, lease) == {old}
 
-    def test_unless_that_is_disabled(self, region, lease, old):
+    def test_the_new_host_stays_where_the_old_one_is_disabled(
+        self, region, lease, old
+    ):
         [new] = used(region, lease)
         see(region, DISABLED, old)
         assert used(region, lease) == {new}
@@ -112,7 +120,7 @@ class TestTheOldHostIsBack:
         region.look()
         assert region.hosts_of(lease) == {old}
 
-    def test_unless_the_owner_takes_note_at_that_moment(
+    def test_the_new_host_stays_where_the_owner_takes_note_at_that_moment(
         self, region, lease, old
     ):
         """The owner acknowledges after the look at Nova, and before the

@@ -31,7 +31,7 @@ def test_projects_take_turns_at_what_is_due(region):
     assert 'PENDING' in {region.status(lease) for lease in many}
 
 
-def test_who_is_behind_all_that_a_worker_looks_at_has_its_turn(
+def test_a_project_behind_all_that_a_worker_looks_at_has_its_turn(
     region, monkeypatch
 ):
     monkeypatch.setattr(worker, 'CHOICE', 3)

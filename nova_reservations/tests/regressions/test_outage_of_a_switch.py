@@ -111,7 +111,7 @@ class TestMassFailure:
         region.look()
         assert [flags(region, lease) for lease in leases[:3]] == [MISSING] * 3
 
-    def test_one_after_the_other_is_no_mass(self, region, leases):
+    def test_failures_one_after_the_other_are_no_mass(self, region, leases):
         for name, lease in zip(('a1', 'a2', 'a3'), leases, strict=False):
             self.lost(region, name)
             assert flags(region, lease) == CHANGED
@@ -133,7 +133,9 @@ class TestMassFailure:
             region.database, objects.HOST, [], region.now
         ) == ([])
 
-    def test_of_one_host_too(self, region, leases):
+    def test_an_administrator_has_the_last_word_on_a_single_host_too(
+        self, region, leases
+    ):
         self.lost(region, 'a1', 'a2', 'a3')
         mass_failure.release(
             region.database, objects.HOST, ['a2', 'b1'], region.now

@@ -43,7 +43,7 @@ class PoolTest(shared.SharedNova):
             {'host1', 'host2'}, {*self.aggregates()['freepool']['hosts']}
         )
 
-    def test_what_an_operator_says_of_the_pool_is_true_of_all_its_hosts(self):
+    def test_metadata_of_the_pool_are_true_of_all_its_hosts(self):
         self.enrol('host1')
         self.add_metadata({'cpu_weight_multiplier': '2.0'})
         self.assert_is_told('freepool', 'host1')

@@ -39,7 +39,7 @@ def test_a_lease_that_is_ended_meanwhile_ends_at_once(region):
     assert region.status(lease) == 'TERMINATED'
 
 
-def test_one_that_nobody_changed_is_put_off(region):
+def test_a_lease_that_nobody_changed_is_put_off(region):
     lease = region.active_lease()
     region.change(lease, min=1, max=2)
     region.work()

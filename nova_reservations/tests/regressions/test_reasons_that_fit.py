@@ -43,7 +43,7 @@ def test_a_lease_that_waits_for_many_hosts_goes_on_waiting(region):
     assert lease.status_reason.endswith(f' ... and {1300 - named:,} more')
 
 
-def test_it_is_not_written_again_as_long_as_it_is_the_same(region):
+def test_a_reason_is_not_written_again_as_long_as_it_is_the_same(region):
     before = region.active_lease()
     region.now = before.due_at
     region.work()

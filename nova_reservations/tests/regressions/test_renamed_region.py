@@ -66,7 +66,7 @@ def test_other_leases_are_healed(region):
     assert region.status(odd) == states.Lease.ACTIVE
 
 
-def test_what_it_has_lost_is_seen_and_not_replaced(region):
+def test_a_host_that_the_odd_lease_has_lost_is_seen_and_not_replaced(region):
     odd = region.active_lease(hypervisor_properties=HERE)
     rename(region)
     [failed] = region.hosts_of(odd)
@@ -76,14 +76,14 @@ def test_what_it_has_lost_is_seen_and_not_replaced(region):
     assert region.hosts_of(odd) == {failed}
 
 
-def test_it_ends_like_others(region):
+def test_the_odd_lease_ends_like_others(region):
     odd = region.active_lease(hypervisor_properties=HERE)
     rename(region)
     region.forward(until=61)
     assert region.status(odd) == states.Lease.TERMINATED
 
 
-def test_one_that_waits_stands_in_nobodys_way(region):
+def test_an_odd_lease_that_waits_stands_in_nobodys_way(region):
     region.active_lease(minimum=3, end=1)
     odd = region.retry(hypervisor_properties=HERE, end=500, retries=60)
     plain = region.retry(end=500)

@@ -71,6 +71,6 @@ def test_an_alert_goes_where_nova_notifies():
 
 
 @pytest.mark.usefixtures('nova_notifies')
-def test_so_does_what_is_told_of_a_lease():
+def test_a_notification_of_a_lease_goes_where_nova_notifies():
     notifier.notify('lease.create', {})
     notifier.OUTBOX.flush(10)

@@ -64,7 +64,7 @@ def test_a_lease_that_no_thread_has_begun_is_given_back(region):
     stuck.go_on.set()
 
 
-def test_what_is_finished_in_time_is_not_given_back(region):
+def test_a_lease_that_is_finished_in_time_is_not_given_back(region):
     lease = region.lease()
     worker = region.worker('stopped')
     worker.tick(region.now)

@@ -87,9 +87,7 @@ class TestDown:
         repair.look()
         assert name not in used(repair, lease)
 
-    def test_who_disables_a_host_that_has_failed_does_not_mend_it(
-        self, repair
-    ):
+    def test_a_failed_host_is_not_mended_by_disabling_it(self, repair):
         lease = repair.active_lease(end=300)
         name = holds_of(repair, lease)
         repair.add_host('three')

@@ -189,7 +189,9 @@ class StrangersTest(test_instances.InstancesTestCase):
             {'name': 'mine', 'start': 'now', 'end': f'{end:%Y-%m-%d %H:%M}'}
         )
 
-    def test_who_may_not_create_servers_learns_nothing_of_leases(self):
+    def test_a_person_who_may_not_create_servers_learns_nothing_of_leases(
+        self,
+    ):
         server = self._build_server(networks='none', flavor_id='1')
         for known in (self.hosts_lease.reservations[0].id, MISSING):
             self.assert_as_by_nova(

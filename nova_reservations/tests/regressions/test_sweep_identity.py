@@ -96,7 +96,7 @@ def test_a_scheduler_on_an_empty_database_disbands_no_lease(
     assert region.aggregate_of(lease) == region.hosts_of(lease)
 
 
-def test_nor_does_it_take_slots_away(make_region):
+def test_a_scheduler_on_an_empty_database_takes_no_slots_away(make_region):
     region, other = make_region('one', types=TYPES), make_region()
     lease = region.lease_of(
         (
@@ -124,7 +124,7 @@ def test_a_class_that_stands_alone_is_nobodys(cloud, sweep):
     assert cloud.classes
 
 
-def test_what_a_stopped_worker_has_left_is_taken_away(
+def test_leftovers_of_a_stopped_worker_are_taken_away(
     region, cloud, sweep, leave
 ):
     lease = region.active_lease()
@@ -164,7 +164,9 @@ def test_a_restored_database_disbands_no_leases_of_today(
     assert 'a, b, c, d' in caplog.text
 
 
-def test_nor_if_they_are_few(cloud, sweep, lose):
+def test_lost_leases_are_not_disbanded_even_if_they_are_few(
+    cloud, sweep, lose
+):
     """The sweep deleted up to three of them, and lost who had which hosts."""
     lose('a')
     for _ in range(2):
@@ -172,7 +174,7 @@ def test_nor_if_they_are_few(cloud, sweep, lose):
     assert set(cloud.aggregate_hosts) == {'a'}
 
 
-def test_what_a_stopped_worker_has_left_goes_beside_what_is_not_known(
+def test_leftovers_of_a_stopped_worker_go_beside_what_is_not_known(
     cloud, sweep, leave, lose
 ):
     """The leftover stayed until an administrator repaired all."""
@@ -182,7 +184,9 @@ def test_what_a_stopped_worker_has_left_goes_beside_what_is_not_known(
     assert set(cloud.aggregate_hosts) == set('defg')
 
 
-def test_what_is_not_known_is_named_once(cloud, sweep, lose, caplog):
+def test_aggregates_that_are_not_known_are_named_once(
+    cloud, sweep, lose, caplog
+):
     """An ERROR was logged every minute until an administrator repaired all."""
     lose('a')
     for _ in range(3):
@@ -213,7 +217,7 @@ def test_many_that_are_known_are_named_once_and_stay(
     assert 'a, b, c, d' in record.getMessage()
 
 
-def test_what_a_purged_lease_has_left_is_named_and_stays(
+def test_the_aggregate_of_a_purged_lease_is_named_and_stays(
     region, cloud, sweep, leave, caplog
 ):
     leave('a')
@@ -226,7 +230,7 @@ def test_what_a_purged_lease_has_left_is_named_and_stays(
     assert can_be_repaired
 
 
-def test_who_knows_better_has_them_taken_away_by_the_audit(
+def test_an_administrator_has_leftovers_taken_away_by_the_audit(
     region, cloud, leave
 ):
     leave(*'abcd')
@@ -252,7 +256,7 @@ def test_the_first_time_after_an_upgrade_signs_and_takes_nothing_away(
     assert set(cloud.aggregate_hosts) == {lease.reservations[0].id}
 
 
-def test_what_is_not_signed_and_not_known_stays(cloud, sweep):
+def test_an_aggregate_that_is_not_signed_and_not_known_stays(cloud, sweep):
     cloud.aggregate_hosts['somebody'] = {'one'}
     sweep()
     assert set(cloud.aggregate_hosts) == {'somebody'}

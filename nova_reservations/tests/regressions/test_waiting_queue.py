@@ -158,7 +158,7 @@ def one_that_asks_for_something_else(region):
         one_that_asks_for_something_else,
     ],
 )
-def test_what_nobody_can_use_costs_no_more_where_many_wait(
+def test_capacity_that_nobody_can_use_costs_no_more_where_many_wait(
     full, wakes, different
 ):
     costs = []
@@ -203,14 +203,14 @@ def test_only_whose_turn_it_is_is_tried(full, different):
     assert costs[1] - costs[0] < (MANY - FEW) / 4
 
 
-def test_who_waits_is_not_looked_at_until_anything_comes_free(full):
+def test_a_lease_that_waits_is_not_looked_at_until_anything_comes_free(full):
     region = full()
     lease = region.retry(duration=60, retries=30)
     region.work()
     assert region.see(lease).due_at == NOON + minutes(30)
 
 
-def test_who_waits_for_long_looks_for_itself_now_and_then(full):
+def test_a_lease_that_waits_for_long_looks_for_itself_now_and_then(full):
     """Some changes are not announced, such as those of the configuration."""
     region = full()
     lease = region.retry(duration=60, retries=300)
@@ -244,7 +244,7 @@ def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
 
 
 @pytest.mark.parametrize('few', [0, retry.FEW])
-def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
+def test_a_host_kept_for_a_lease_is_for_those_behind_when_it_waits_no_more(
     make_region, monkeypatch, few
 ):
     """This also holds for a window in which the first lease could not have
@@ -264,7 +264,7 @@ def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
     assert region.status(second) == 'PENDING'
 
 
-def test_who_is_just_tried_by_another_is_waited_for(full):
+def test_a_lease_that_another_worker_just_tries_is_waited_for(full):
     """The lease that another worker tries may not want what came free. It must
     not be lost for those behind."""
     region = full()

@@ -18,7 +18,9 @@ ADDRESS = 'http://user:pass-word@127.0.0.1:1/pa-th?key=to-ken'
 @pytest.mark.parametrize(
     'address', [ADDRESS, 'http://user:pass-word@[::1/pa-th?key=to-ken']
 )
-def test_what_failed_is_named_without_its_credentials(address, caplog):
+def test_an_address_that_failed_is_named_without_its_credentials(
+    address, caplog
+):
     assert not webhook._post(address, b'{}', {})
     assert 'The webhook at' in caplog.text
     for secret in ('user', 'pass-word', 'pa-th', 'to-ken'):

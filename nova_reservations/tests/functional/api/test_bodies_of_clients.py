@@ -68,7 +68,7 @@ def test_null_is_not_set(member, changes):
         {'reservations': [{**SLOT, 'extra_specs': {'hw:numa_nodes': '1'}}]},
     ],
 )
-def test_what_is_wanted_is_not_left_out(member, changes):
+def test_nothing_that_is_wanted_is_left_out(member, changes):
     body = {'name': 'a', 'start_date': 'now', 'duration': 60, **changes}
     assert member('POST', '/leases', body).status_int == 400
 
@@ -148,7 +148,9 @@ def test_of_a_lease_that_is_sent_back_the_difference_is_changed(member):
 @pytest.mark.parametrize(
     'change', [{'status': 'ACTIVE'}, {'project_id': 'theirs'}, {'id': '7'}]
 )
-def test_what_can_not_be_changed_is_refused_if_it_differs(member, change):
+def test_keys_that_can_not_be_changed_are_refused_if_they_differ(
+    member, change
+):
     lease = member.lease()
     refused = member('PUT', f'/leases/{lease["id"]}', {**lease, **change})
     assert refused.status_int == 400
@@ -213,7 +215,7 @@ def test_a_list_is_of_one_lease_and_of_the_projects_asked_for(
         ('lease_id=fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70', 0),
     ],
 )
-def test_none_is_no_filter_but_a_name(member, query, count):
+def test_the_word_none_is_no_filter_but_a_name(member, query, count):
     for name in ('a', 'b'):
         member.lease(name=name, reservations=[])
     assert len(member('GET', f'/leases?{query}').json['leases']) == count

@@ -45,7 +45,7 @@ def test_allocations_of_a_window_are_those_that_overlap_it(
 @pytest.mark.parametrize(
     ('at', 'there'), [('09:59', 0), ('10:00', 1), ('10:59', 1), ('11:00', 0)]
 )
-def test_those_of_an_instant_are_told_of_one_host(
+def test_allocations_of_an_instant_are_told_of_one_host(
     admin, member, enrolled, at, there
 ):
     lease = member.lease(start_date='2050-01-01 10:00')
@@ -78,7 +78,7 @@ def test_those_of_an_instant_are_told_of_one_host(
         ('at=now&end=2050-01-01 10:00', 400, 'give at, or start and end'),
     ],
 )
-def test_what_is_no_host_and_no_instant_is_refused(
+def test_queries_that_name_no_host_or_no_instant_are_refused(
     admin, enrolled, query, status, said
 ):
     answer = admin('GET', f'/os-hosts/allocations?{query}')
@@ -86,7 +86,7 @@ def test_what_is_no_host_and_no_instant_is_refused(
     assert said in answer.json['error_message']
 
 
-def test_what_is_over_is_in_windows_of_its_time(
+def test_a_lease_that_is_over_is_in_windows_of_its_time(
     admin, member, enrolled, clock, workers
 ):
     lease = member.lease(start_date='now', duration='10m')
@@ -180,7 +180,7 @@ def test_a_member_sees_own_leases_and_that_others_are_taken(
     ]
 
 
-def test_what_has_not_begun_is_promised_and_on_no_host(
+def test_a_lease_that_has_not_begun_is_promised_and_on_no_host(
     member, stranger, enrolled
 ):
     ours = member.lease(start_date='2050-01-01 10:00')

@@ -125,7 +125,7 @@ def test_a_project_that_keystone_does_not_know_is_refused(admin):
     )
 
 
-def test_what_is_no_id_is_not_looked_up(admin, monkeypatch):
+def test_a_project_that_is_no_id_is_not_looked_up(admin, monkeypatch):
     monkeypatch.setattr(identity, 'verify_project_id', None)
     assert post(admin, project_id='../users').status_int == 400
 
@@ -157,7 +157,7 @@ def test_a_key_is_the_clients_whomever_its_lease_is_for(admin, member):
         ('scheduled', {'repeat': {'every': 'P1D', 'count': 2}}, {}),
     ],
 )
-def test_what_is_kept_from_members_they_do_not_lease(
+def test_types_of_leases_that_are_kept_from_members_they_do_not_lease(
     admin, member, allow, cloud, rule, refused, allowed
 ):
     name = f'reservations:leases:create:{rule}'
@@ -170,7 +170,9 @@ def test_what_is_kept_from_members_they_do_not_lease(
     assert post(admin, **refused).status_int in (201, 400)
 
 
-def test_who_may_create_may_create_all_types_unless_told(member, allow):
+def test_persons_who_may_create_may_create_all_types_unless_told(
+    member, allow
+):
     allow({policies.CREATE: 'role:teacher'})
     assert post(member).status_int == 403
     member.context.roles = ['teacher']

@@ -42,7 +42,7 @@ def names(answer):
     return [lease['name'] for lease in answer.json['leases']]
 
 
-def test_its_project_does_not_see_it(member, gone):
+def test_the_project_of_a_deleted_lease_does_not_see_it(member, gone):
     assert member('GET', f'/leases/{gone["id"]}').status_int == 404
     assert member('DELETE', f'/leases/{gone["id"]}').status_int == 404
     assert names(member('GET', '/leases')) == ['a', 'c']
@@ -56,7 +56,7 @@ def test_its_project_does_not_see_it(member, gone):
     assert member('GET', path).status_int == 403
 
 
-def test_one_that_was_over_is_hidden_and_billed_still(
+def test_a_deleted_lease_that_was_over_is_hidden_and_billed_still(
     admin, member, workers, clock
 ):
     lease = member.lease(name='used')
@@ -88,7 +88,7 @@ def test_an_administrator_sees_it_as_it_was(admin, gone):
     assert admin('PUT', path, {'name': 'x'}).status_int == 404
 
 
-def test_its_id_is_404_for_administrators_too_unless_they_ask_for_it(
+def test_the_id_of_a_deleted_lease_is_404_for_administrators_unless_asked(
     admin, gone
 ):
     """Clients wait for that, whoever's token they have."""
@@ -98,7 +98,7 @@ def test_its_id_is_404_for_administrators_too_unless_they_ask_for_it(
     assert admin('GET', f'{path}?deleted=true').status_int == 200
 
 
-def test_what_it_waited_for_last_is_not_shown(
+def test_the_reason_that_a_deleted_lease_waited_for_last_is_not_shown(
     admin, member, workers, cloud, clock
 ):
     every = {'resource_type': 'physical:host', 'min': 3, 'max': 3}
@@ -154,7 +154,7 @@ def test_nothing_is_kept_of_a_lease_that_had_not_begun(
 
 
 @pytest.mark.usefixtures('allowed_to_members')
-def test_who_may_see_deleted_leases_sees_only_those_of_own_projects(
+def test_members_who_may_see_deleted_leases_see_only_those_of_own_projects(
     member, stranger, gone
 ):
     path = f'/leases/{gone["id"]}?deleted=true'
@@ -175,7 +175,9 @@ def test_an_administrator_is_told_that_it_was_deleted(admin, gone):
 
 @pytest.mark.parametrize('direction', ['asc', 'desc'])
 @pytest.mark.parametrize('key', ['created_at', 'name', 'id', 'status'])
-def test_both_are_read_by_pages(admin, gone, key, direction):
+def test_deleted_leases_and_others_are_read_by_pages(
+    admin, gone, key, direction
+):
     query = (
         f'changes-since=2029-01-01 00:00&sort_key={key}&sort_dir={direction}'
     )

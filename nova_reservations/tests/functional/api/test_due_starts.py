@@ -70,7 +70,7 @@ def test_a_request_that_names_a_lease_from_now_waits_for_its_start(
 
 
 @ways
-def test_after_three_seconds_it_is_a_conflict(member, waiting, asked):
+def test_a_request_is_a_conflict_after_three_seconds(member, waiting, asked):
     answer = member.send('POST', '/servers', asked(lease_of(member, asked)))
     assert answer.status_int == 409
     assert 'PENDING' in answer.json['conflictingRequest']['message']
@@ -101,7 +101,7 @@ def test_nobody_waits_for_the_lease_of_others(
 
 
 @ways
-def test_who_may_not_create_servers_does_not_wait(
+def test_a_reader_who_may_not_create_servers_does_not_wait(
     app, member, behind, waiting, asked
 ):
     body = asked(lease_of(member, asked))

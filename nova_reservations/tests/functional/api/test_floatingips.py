@@ -170,7 +170,7 @@ def test_members_neither_add_nor_remove(admin, member):
         ({'more': 1}, 400),
     ],
 )
-def test_what_can_not_be_leased_is_refused_with_a_reason(
+def test_an_address_that_can_not_be_leased_is_refused_with_a_reason(
     admin, changes, status
 ):
     refused = admin('POST', '/floatingips', NEW | changes)

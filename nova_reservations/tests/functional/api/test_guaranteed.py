@@ -91,7 +91,7 @@ def test_a_server_with_a_place_says_so(member, enrolled, workers, behind):
     assert 'flavor' not in shown
 
 
-def test_its_place_is_there_before_nova_is_asked(
+def test_the_place_of_a_server_is_there_before_nova_is_asked(
     member, enrolled, cloud, behind
 ):
     seen = []
@@ -156,7 +156,7 @@ def test_as_many_places_as_nova_may_make_servers(
         ({}, {'guaranteed': 'yes'}, 'guaranteed'),
     ],
 )
-def test_what_can_not_have_a_place_is_refused(
+def test_a_server_that_can_not_have_a_place_is_refused(
     member, enrolled, behind, server, params, why
 ):
     answer = boot(
@@ -169,7 +169,7 @@ def test_what_can_not_have_a_place_is_refused(
     assert (behind.bodies, leases(member)) == ([], [])
 
 
-def test_what_the_operator_does_at_the_end_must_delete(
+def test_actions_that_the_operator_sets_for_the_end_must_delete(
     member, enrolled, settings, behind
 ):
     settings.set_override('instance_on_end', ['suspend'], group='reservations')
@@ -188,7 +188,7 @@ def test_the_zone_of_the_server_is_that_of_its_place(member, enrolled, behind):
 
 @pytest.mark.parametrize('text', ['a\0b', '\ud800', '\ud800:h1'])
 @pytest.mark.parametrize('name', ['availability_zone', 'flavorRef'])
-def test_what_no_database_takes_is_bad_input(
+def test_text_that_no_database_takes_is_bad_input(
     member, enrolled, behind, name, text
 ):
     answer = boot(
@@ -203,7 +203,7 @@ def test_what_no_database_takes_is_bad_input(
 
 
 @pytest.mark.parametrize('status', ['400 Bad Request', '403 Forbidden'])
-def test_what_nova_refuses_leaves_no_place(
+def test_a_server_that_nova_refuses_leaves_no_place(
     member, enrolled, cloud, workers, behind, status
 ):
     behind.status = status
@@ -230,7 +230,7 @@ def test_a_place_that_can_not_be_made_leaves_nothing(
     assert (cloud.classes, cloud.aggregate_hosts) == ({}, {})
 
 
-def test_it_is_made_longer_only_where_there_is_room(member, enrolled):
+def test_a_place_is_made_longer_only_where_there_is_room(member, enrolled):
     for _ in enrolled:
         ask(member, 'huge')
     [lease, *_] = leases(member)
@@ -245,7 +245,7 @@ def test_it_is_made_longer_only_where_there_is_room(member, enrolled):
     assert member('PUT', path, later).status_int == 200
 
 
-def test_what_is_guaranteed_does_not_change(member, enrolled):
+def test_a_guarantee_does_not_change(member, enrolled):
     ask(member)
     boot(member)
     for lease in leases(member):

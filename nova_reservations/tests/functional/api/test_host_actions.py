@@ -69,7 +69,7 @@ def test_a_window_is_a_lease_of_the_callers_project(act, admin, member):
         {'maintain': {**WINDOW, 'why': 'kernel'}},
     ],
 )
-def test_what_is_no_action_is_refused(act, body):
+def test_a_body_that_is_no_action_is_refused(act, body):
     answer = act(body)
     assert answer.status_int == 400, answer.text
 

@@ -120,7 +120,7 @@ def test_a_property_that_is_null_is_not_set(admin):
     assert 'gpu' not in enrol(admin, gpu=None)
 
 
-def test_what_blazar_does_not_know_looks_like_no_property(admin):
+def test_keys_that_blazar_does_not_know_look_like_no_property(admin):
     host = enrol(admin, gpu='A100')
     detailed = admin('GET', f'/os-hosts/{host["id"]}?detail=True').json['host']
     assert detailed.keys() - host.keys() == {'cell', 'status_reason'}

@@ -102,7 +102,7 @@ def test_numbers_may_be_text(member):
 @pytest.mark.parametrize(
     'name', ['vcpus', 'memory_mb', 'disk_gb', 'amount', 'affinity']
 )
-def test_what_is_missing_is_named(member, name):
+def test_a_missing_parameter_is_named(member, name):
     item = {key: value for key, value in VIRTUAL.items() if key != name}
     assert refused(member, item) == (400, f'Missing parameter {name}')
 
@@ -123,7 +123,7 @@ def test_what_is_missing_is_named(member, name):
         {'resource_properties': '["nonsense"'},
     ],
 )
-def test_what_makes_no_sense_is_refused(member, change):
+def test_a_reservation_that_makes_no_sense_is_refused(member, change):
     status, _ = refused(member, VIRTUAL | change)
     assert status == 400
 

@@ -25,7 +25,7 @@ def lease(member, enrolled):
 
 
 @pytest.mark.parametrize('who', ['member', 'reader', 'admin'])
-def test_its_hosts_are_named_from_its_start_on(
+def test_hosts_of_a_lease_are_named_from_its_start_on(
     request, who, lease, enrolled, workers
 ):
     person = request.getfixturevalue(who)
@@ -39,7 +39,9 @@ def test_its_hosts_are_named_from_its_start_on(
     assert all(host in known for host in hosts)
 
 
-def test_its_hosts_are_not_named_when_it_is_over(member, lease, workers):
+def test_hosts_of_a_lease_are_not_named_when_it_is_over(
+    member, lease, workers
+):
     workers.work()
     assert granted(member, lease)['hosts']
     member('PUT', f'/leases/{lease["id"]}', {'end_date': 'now'})

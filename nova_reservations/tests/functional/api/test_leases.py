@@ -106,7 +106,7 @@ def test_a_retry_lease_is_kept_where_others_are_refused(member):
     assert member('GET', path).status_int == 404
 
 
-def test_what_python_blazarclient_sends_is_understood(member):
+def test_a_body_of_python_blazarclient_is_understood(member):
     answer = member(
         'POST',
         '/leases',

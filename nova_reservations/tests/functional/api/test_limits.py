@@ -40,7 +40,7 @@ def wanted(count=1, **more):
 
 
 @pytest.mark.parametrize('path', ['/leases', '/leases?dry_run=true'])
-def test_what_is_too_much_is_400_with_the_numbers(member, path):
+def test_a_lease_over_the_limit_is_400_with_the_numbers(member, path):
     member.lease()
     answer = member('POST', path, wanted(2))
     assert answer.status_int == 400
@@ -109,7 +109,7 @@ def test_while_keystone_has_never_said_them_nobody_is_let_in(member, services):
     assert member('GET', '/leases').json == {'leases': []}
 
 
-def test_who_has_no_role_sees_none(nobody):
+def test_a_person_without_a_role_sees_no_limits(nobody):
     assert nobody('GET', '/limits').status_int == 403
 
 

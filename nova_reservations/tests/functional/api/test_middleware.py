@@ -65,7 +65,9 @@ def test_a_request_that_is_none_of_ours_reaches_nova_as_it_is(member, behind):
         b'[' * 100000 + b'\\u scheduler_hints reservation',
     ],
 )
-def test_what_nova_refuses_anyway_is_left_to_nova(member, behind, body):
+def test_bodies_that_nova_refuses_anyway_are_left_to_nova(
+    member, behind, body
+):
     assert member.send('POST', '/servers', POST=body).status_int == 202
     assert behind.bodies == [body]
 

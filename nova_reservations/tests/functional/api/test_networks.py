@@ -55,7 +55,7 @@ def test_an_operator_adds_shows_and_removes_a_segment(admin):
         ({'id': 'mine'}, 400, 'id'),
     ],
 )
-def test_what_can_not_be_leased_is_refused_with_a_reason(
+def test_a_segment_that_can_not_be_leased_is_refused_with_a_reason(
     admin, cloud, changes, status, said
 ):
     cloud.vlan_ranges = {'physnet1': [range(100, 200)]}

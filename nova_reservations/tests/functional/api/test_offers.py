@@ -70,7 +70,7 @@ def test_a_reader_may_look_and_sees_nobody_elses_leases(member, reader):
         wanted(0),
     ],
 )
-def test_what_makes_no_sense_is_refused(member, body):
+def test_a_search_that_makes_no_sense_is_refused(member, body):
     answer = member('POST', PATH, body)
     assert answer.status_int == 400
     assert answer.json['error_message']

@@ -114,7 +114,7 @@ def test_a_lease_can_ask_for_each_type_of_resource(services, member):
     assert of_host['properties']['resource_type'] == {'const': 'physical:host'}
 
 
-def test_what_is_made_leads_to_what_can_be_done_with_it(admin):
+def test_a_creation_leads_to_what_can_be_done_with_the_host(admin):
     host = admin('POST', '/os-hosts', {'name': 'h1'})
     responses = operation('/v1/os-hosts', 'POST')['responses']
     links = responses['201']['links']

@@ -147,7 +147,9 @@ def ask(admin, member, cloud, licence_type):
 
 
 @pytest.mark.parametrize(('rule', 'request_'), EVERY)
-def test_who_is_let_in_by_default(persons, ask, rule, request_):
+def test_persons_let_in_by_default_are_those_of_the_rule(
+    persons, ask, rule, request_
+):
     for name in PERSONS:
         answer = ask(persons[name], request_)
         seen = (name, answer.status_int, answer.text)
@@ -181,7 +183,7 @@ def test_a_rule_that_lets_nobody_in_refuses_administrators_too(
     assert answer.status_int in ((403, 404) if request_.hidden else (403,))
 
 
-def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
+def test_a_request_without_a_token_gets_as_far_as_novas_own_check(app):
     guarded = auth.NovaKeystoneContext(app)
     for path, actions in routes.ROUTES.items():
         filled = path.format(
@@ -237,7 +239,9 @@ class TestTypes:
         assert refused == {*PERSONS} - permissions.MEMBERS
 
     @pytest.mark.parametrize('kind', permissions.CREATED)
-    def test_one_of_which_nobody_may_have_any(self, create, closed, kind):
+    def test_a_lease_of_a_kind_that_nobody_may_have_is_refused(
+        self, create, closed, kind
+    ):
         rule = permissions.of_created(kind)
         closed(rule)
         answer = create('admin', kind)

@@ -83,7 +83,9 @@ def test_sharers_see_little_and_nothing_of_the_owner(member, stranger):
     assert shown.json == {'lease': seen}
 
 
-def test_it_is_in_no_other_list_and_theirs_not_in_this(member, stranger):
+def test_a_shared_lease_is_in_no_other_list_and_own_ones_not_in_its(
+    member, stranger
+):
     lease = member.lease()
     act(member, lease)
     own = stranger.lease()
@@ -93,7 +95,7 @@ def test_it_is_in_no_other_list_and_theirs_not_in_this(member, stranger):
     assert listed(stranger, '?shared=false')[0]['id'] == own['id']
 
 
-def test_what_is_shared_no_more_is_not_there(member, stranger):
+def test_a_lease_that_is_shared_no_more_is_not_there(member, stranger):
     lease = member.lease()
     assert stranger('GET', f'/leases/{lease["id"]}').status_int == 404
     act(member, lease)
@@ -163,7 +165,7 @@ def test_readers_do_not_share(member, reader, action):
         ('remove', {}, 404, 'theirs'),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_sharing_that_makes_no_sense_is_refused(
     member, action, changes, status, reason
 ):
     answer = act(member, member.lease(), action, **changes)

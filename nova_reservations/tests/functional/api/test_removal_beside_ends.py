@@ -38,7 +38,7 @@ def test_the_removal_of_a_host_waits_for_the_end_of_its_lease(
     assert admin('GET', host).status_int == 404
 
 
-def test_it_is_a_conflict_if_the_end_takes_longer(
+def test_the_removal_is_a_conflict_if_the_end_takes_longer(
     admin, member, leased, host, waiting
 ):
     member('DELETE', leased)
@@ -53,7 +53,7 @@ def test_a_host_that_a_lease_keeps_is_told_at_once(
     assert waiting.seconds == 0
 
 
-def test_so_is_one_that_another_lease_will_have(
+def test_the_removal_of_a_host_that_another_lease_will_have_is_a_conflict(
     admin, member, leased, host, waiting
 ):
     member.lease(

@@ -40,7 +40,7 @@ def lease(run, name, seats, *more):
     return read(run, *words)
 
 
-def test_what_is_added_is_listed_and_shown(run):
+def test_an_added_resource_is_listed_and_shown(run):
     made = add(run, 'cad', 4, '--property=vendor=acme', '--property=floor=2')
     assert made['Type'] == TYPE
     add(run, 'fem', 1, '--uuid=of-its-own')
@@ -59,14 +59,14 @@ def test_what_is_added_is_listed_and_shown(run):
     assert read(run, *listing, f'--marker={cad["ID"]}') == [fem]
 
 
-def test_who_has_it_is_shown(run, mine):
+def test_the_lease_that_has_a_resource_is_shown(run, mine):
     add(run)
     lease_id = lease(mine, 'workshop', 3)['id']
     shown = run('resource', 'show', TYPE, 'cad')
     assert f'lease {lease_id} has 3 SEATS: 2050-01-01T10:00' in shown
 
 
-def test_only_what_is_given_changes(run):
+def test_a_resource_changes_only_in_what_is_given(run):
     add(run, 'cad', 4, '--property=vendor=acme', '--property=floor=2')
     change = ('resource', 'set', TYPE, 'cad')
     changed = read(
@@ -82,7 +82,7 @@ def test_only_what_is_given_changes(run):
     assert 'Nothing to change was given' in run(*change)
 
 
-def test_what_leases_have_is_not_removed_and_the_others_are(run, mine):
+def test_resources_of_leases_are_not_removed_and_the_others_are(run, mine):
     add(run, 'cad', 3)
     lease_id = lease(mine, 'workshop', 3)['id']
     add(run, 'fem', 1)

@@ -41,7 +41,7 @@ def lease(member, seats=1, required='', **more):
     return member.lease(reservations=[item], **more)
 
 
-def test_what_is_added_is_listed_and_shown(admin):
+def test_an_added_resource_is_listed_and_shown(admin):
     resource = add(admin, vendor='acme', floor=2)
     assert resource['inventories'] == {'SEATS': 4}
     assert resource['properties'] == {'floor': '2', 'vendor': 'acme'}
@@ -69,7 +69,7 @@ def test_a_long_list_has_pages(admin):
     assert 'resources_links' not in second
 
 
-def test_who_has_it_is_shown_to_operators(admin, member):
+def test_the_lease_that_has_a_resource_is_shown_to_operators(admin, member):
     resource = add(admin)
     mine = lease(member, 3)
     [reservation] = admin('GET', f'/resources/{resource["id"]}').json[
@@ -118,7 +118,7 @@ def test_who_has_it_is_shown_to_operators(admin, member):
         ),
     ],
 )
-def test_what_makes_no_sense_is_not_added(admin, body, told):
+def test_a_resource_that_makes_no_sense_is_not_added(admin, body, told):
     answer = admin('POST', '/resources', body)
     assert answer.status_int == 400
     assert told in answer.json['error_message']
@@ -149,7 +149,7 @@ def test_amounts_and_properties_change(admin):
     assert changed.json['resource']['inventories'] == {'SEATS': 9}
 
 
-def test_what_is_promised_stays(admin, member):
+def test_amounts_and_properties_that_are_promised_stay(admin, member):
     resource = add(admin, vendor='acme')
     mine = lease(member, 3, '["==", "$vendor", "acme"]')
     for changes in (
@@ -171,7 +171,7 @@ def test_what_is_promised_stays(admin, member):
     assert answer.status_int == 404
 
 
-def test_what_is_cordoned_is_for_no_new_lease(admin, member):
+def test_a_cordoned_resource_is_for_no_new_lease(admin, member):
     resource = add(admin, 'cad', 2)
     add(admin, 'fem', 2)
     later = {'start_date': '2030-05-18 10:00', 'duration': '1h'}
@@ -199,7 +199,7 @@ def test_what_is_cordoned_is_for_no_new_lease(admin, member):
     lease(member, 4, **later)
 
 
-def test_what_is_no_resource_is_not_found(admin, enrolled):
+def test_a_host_or_an_unknown_id_is_no_resource_that_is_found(admin, enrolled):
     for path in ('/resources/999', '/resources/x', '/resources/1234567890'):
         assert admin('GET', path).status_int == 404
     host = f'/resources/{enrolled[0]["id"]}'

@@ -77,7 +77,7 @@ def test_the_version_tells_of_itself(member):
         '/v1/%ff',
     ],
 )
-def test_what_is_not_served_is_not_found(admin, path):
+def test_paths_that_are_not_served_are_not_found(admin, path):
     answer = admin.send('GET', f'/os-reservations{path}')
     assert answer.status_int == 404
     assert answer.json['error'] == 404
@@ -91,7 +91,7 @@ def test_the_suffix_json_is_accepted(member, path):
     }
 
 
-def test_what_tells_of_the_api_is_only_read(member):
+def test_the_page_that_tells_of_the_api_is_only_read(member):
     answer = member.send('DELETE', '/os-reservations')
     assert answer.status_int == 405
     assert answer.headers['Allow'] == 'GET'

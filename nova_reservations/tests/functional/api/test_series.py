@@ -89,7 +89,7 @@ def test_a_night_is_as_long_as_its_duration_or_until_its_end(member):
     ]
 
 
-def test_each_is_warned_as_long_before_its_end(member):
+def test_leases_of_a_series_are_warned_as_long_before_their_ends(member):
     made = create(member, before_end_date='2030-10-13 07:30')
     assert [
         event['time'][:16]
@@ -134,7 +134,7 @@ def test_a_local_time_that_there_is_not_is_refused(member):
         {'until': '2030-12-01 10:00'},
     ],
 )
-def test_what_makes_no_sense_is_refused(member, wrong):
+def test_a_repetition_that_makes_no_sense_is_refused(member, wrong):
     assert refusal(member('POST', '/leases', body(wrong)))
     assert member('GET', '/leases').json['leases'] == []
 
@@ -170,7 +170,7 @@ def test_there_are_no_offers_for_a_series(member):
     assert 'repeat' in refusal(member('POST', '/leases/offers', asked))
 
 
-def test_all_or_none(member):
+def test_a_series_is_had_as_a_whole_or_not_at_all(member):
     member.lease(start_date='2030-10-20 07:30')
     said = refusal(member('POST', '/leases', body(hosts=3)), 400)
     assert said == (
@@ -181,7 +181,7 @@ def test_all_or_none(member):
     assert len(member('GET', '/leases').json['leases']) == 1
 
 
-def test_in_part_it_says_what_does_not_fit(member):
+def test_a_series_in_part_says_what_does_not_fit(member):
     member.lease(start_date='2030-10-20 07:30')
     made = create(member, {'partial': True}, hosts=3)
     assert starts(made['leases']) == ['2030-10-13T07:00', '2030-10-27T08:00']

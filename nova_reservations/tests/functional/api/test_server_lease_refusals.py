@@ -76,7 +76,7 @@ WRONG = {
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize('params', WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_refused_before_anything_is_made(
+def test_wrong_params_are_refused_before_anything_is_made(
     member, behind, params
 ):
     answer = boot(member, params)
@@ -111,14 +111,18 @@ class TestNotOffered:
         )
         return settings
 
-    def test_it_is_refused_by_name(self, member, behind):
+    def test_a_type_that_is_not_offered_is_refused_by_name(
+        self, member, behind
+    ):
         answer = boot(member)
         assert answer.status_int == 400
         assert 'virtual:server' in reason(answer)
         assert behind.bodies == []
 
 
-def test_who_may_create_no_lease_gets_no_server(nobody, member, behind):
+def test_a_person_who_may_create_no_lease_gets_no_server(
+    nobody, member, behind
+):
     assert boot(nobody).status_int == 403
     assert (behind.bodies, leases(member)) == ([], [])
 

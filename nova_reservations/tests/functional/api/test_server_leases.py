@@ -134,7 +134,7 @@ def test_servers_of_one_request_share_one_lease(member, behind):
         (None, ['delete']),
     ],
 )
-def test_what_is_done_at_the_end_is_in_the_order_of_doing(
+def test_actions_at_the_end_are_in_the_order_of_doing(
     member, on_end, expected
 ):
     assert boot(member, text(on_end=on_end)).status_int == 202
@@ -145,7 +145,7 @@ def test_what_is_done_at_the_end_is_in_the_order_of_doing(
 @pytest.mark.parametrize(
     'status', ['400 Bad Request', '403 Forbidden', '500 Internal Server Error']
 )
-def test_what_nova_refuses_has_no_lease(member, behind, status):
+def test_a_server_that_nova_refuses_has_no_lease(member, behind, status):
     behind.status = status
     answer = boot(member)
     assert (answer.status, answer.text) == (status, 'nova')
@@ -188,7 +188,7 @@ def test_a_request_that_takes_too_long_makes_nothing(
     assert cloud.instances == {}
 
 
-def test_its_servers_are_shown_while_they_are_made(member, behind):
+def test_servers_of_a_lease_are_shown_while_they_are_made(member, behind):
     def look():
         assert only_lease(member)['status'] == 'CREATING'
 
@@ -196,7 +196,7 @@ def test_its_servers_are_shown_while_they_are_made(member, behind):
     assert boot(member).status_int == 202
 
 
-def test_it_can_not_be_deleted_while_they_are_made(member, behind):
+def test_a_lease_can_not_be_deleted_while_its_servers_are_made(member, behind):
     def delete():
         answer = member('DELETE', f'/leases/{only_lease(member)["id"]}')
         assert answer.status_int == 409
@@ -206,7 +206,7 @@ def test_it_can_not_be_deleted_while_they_are_made(member, behind):
     assert only_lease(member)['status'] == 'PENDING'
 
 
-def test_it_can_be_made_longer_while_they_are_made(member, behind):
+def test_a_lease_can_be_made_longer_while_its_servers_are_made(member, behind):
     def extend():
         answer = member(
             'PUT',
@@ -263,7 +263,9 @@ def test_nothing_else_of_it_can_be_changed(member, workers, change):
     assert answer.status_int == 400
 
 
-def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
+def test_a_server_is_deleted_at_the_end_of_its_lease(
+    member, workers, cloud, clock
+):
     boot(member)
     workers.work()
     assert len(cloud.instances) == 1
@@ -279,7 +281,7 @@ def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
     assert leases(member) == []
 
 
-def test_others_do_not_see_it(member, stranger):
+def test_other_projects_do_not_see_the_lease(member, stranger):
     boot(member)
     assert leases(stranger) == []
 

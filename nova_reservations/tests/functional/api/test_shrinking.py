@@ -64,7 +64,9 @@ def test_a_change_in_that_moment_waits(giving_back, workers, waiting):
     assert 0 < waiting.seconds < short_waits.LONGEST
 
 
-def test_it_is_a_conflict_if_that_takes_longer(giving_back, waiting):
+def test_a_change_is_a_conflict_if_giving_back_takes_longer(
+    giving_back, waiting
+):
     answer = giving_back(min=3, max=3)
     assert answer.status_int == 409
     assert 'given back' in answer.json['error_message']

@@ -118,7 +118,7 @@ def test_usage_has_the_shape_of_that_of_novas_servers(member, record):
     ]
 
 
-def test_by_default_it_is_the_usage_of_this_month(member, record):
+def test_usage_is_that_of_this_month_by_default(member, record):
     record()
     [usage] = read(member, '/usage')
     assert usage['start'] == '2030-05-01T00:00:00.000000'
@@ -166,7 +166,7 @@ def test_projects_come_in_pages(admin, record):
         'moon=1',
     ],
 )
-def test_what_makes_no_sense_is_refused(member, query):
+def test_a_query_of_usage_that_makes_no_sense_is_refused(member, query):
     assert member('GET', f'/usage?{query}').status_int == 400
 
 

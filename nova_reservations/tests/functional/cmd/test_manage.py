@@ -60,7 +60,7 @@ def test_enrolled_hosts_are_listed(controller):
     assert rows[0][heading.index('Reservable')] == 'True'
 
 
-def test_one_host_that_fails_does_not_stop_the_others(controller):
+def test_a_host_that_fails_does_not_stop_the_others(controller):
     controller.cloud.boot('h1', 'somebody')
     answer = controller.manage('host', 'add', 'h1', 'unknown', 'h2')
     assert answer.exit_code == 1
@@ -141,7 +141,7 @@ def test_a_removed_host_is_open_again(controller, name):
 
 
 @pytest.mark.parametrize('name', ['7', '9' * 30, 'h2'])
-def test_what_is_not_enrolled_can_not_be_removed(controller, name):
+def test_a_host_that_is_not_enrolled_can_not_be_removed(controller, name):
     answer = controller.manage('host', 'remove', name)
     assert answer.exit_code == 1
     assert answer.err == f'{name}: Host {name} could not be found\n'
@@ -243,7 +243,7 @@ def test_an_audit_names_what_it_finds_and_changes_nothing(audited):
         assert no_pool.startswith('Host h2 is not in the aggregate freepool')
 
 
-def test_what_was_found_is_mended(audited):
+def test_findings_of_an_audit_are_mended(audited):
     audited.cloud.marked.remove('h1')
     answer = audited.manage('audit', '--repair')
     assert answer.exit_code == 0
@@ -251,7 +251,7 @@ def test_what_was_found_is_mended(audited):
     assert audited.cloud.marked == {'h1', 'h2'}
 
 
-def test_what_can_not_be_mended_is_left_and_told(audited):
+def test_findings_that_can_not_be_mended_are_left_and_told(audited):
     audited.cloud.marked.remove('h1')
     audited.cloud.pool_zone = 'az1'
     answer = audited.manage('audit', '--repair')
@@ -262,7 +262,7 @@ def test_what_can_not_be_mended_is_left_and_told(audited):
     assert audited.cloud.marked == {'h1', 'h2'}
 
 
-def test_one_repair_that_fails_does_not_stop_the_others(audited):
+def test_a_repair_that_fails_does_not_stop_the_others(audited):
     audited.cloud.marked.clear()
     failures = [
         exception.CloudUnavailable(service='Placement', reason='no route')
@@ -314,7 +314,7 @@ def test_a_mass_failure_is_healed_when_an_administrator_says_so(
     assert row[7] == 'False (failed)'
 
 
-def test_what_is_to_be_healed_must_be_enrolled(controller, mass):
+def test_a_host_that_is_to_be_healed_must_be_enrolled(controller, mass):
     answer = controller.manage('heal', 'h9')
     assert answer.exit_code == 1
     assert 'h9' in answer.err
@@ -353,7 +353,9 @@ def test_nothing_is_judged_or_written_by_a_clock_that_may_be_wrong(
 
 
 class TestDemandReplay:
-    def test_what_more_hosts_would_have_done_is_told(self, controller):
+    def test_the_room_that_more_hosts_would_have_made_is_told(
+        self, controller
+    ):
         controller.manage('host', 'add', 'h1')
         refusal = refusals.Refusal(
             'ours',
@@ -406,7 +408,7 @@ class TestDemandReplay:
             ('--add-hosts', '1', '--start', 'now'),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, controller, words):
+    def test_a_replay_that_makes_no_sense_is_refused(self, controller, words):
         assert controller.manage('demand', 'replay', *words).exit_code == 2
 
     def test_an_unknown_host_is_no_example(self, controller):
@@ -458,7 +460,7 @@ def actions(parser, *words):
         yield words, set(parser._option_string_actions)
 
 
-def test_each_action_has_json_for_programs():
+def test_actions_all_have_json_for_programs():
     parser = argparse.ArgumentParser()
     manage._add_parsers(parser.add_subparsers())
     without = {words for words, has in actions(parser) if '-f' not in has}

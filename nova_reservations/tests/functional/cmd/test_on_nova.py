@@ -82,7 +82,7 @@ class CommandTest(shared.SharedNova):
         self.boot(host='host1')
         self.assertNotIn('Enrolled hosts', self.findings())
 
-    def test_what_others_broke_is_found_and_mended(self):
+    def test_traits_and_members_that_others_broke_are_found_and_mended(self):
         self.manage('host', 'add', 'host1', 'host2')
         uuids = {
             host: self._get_provider_uuid_by_host(host) for host in self.hosts

@@ -218,7 +218,7 @@ def test_prometheus_finds_nothing_to_mend_in_what_is_printed(text):
     assert promtool('check', 'metrics', input=text) == ''
 
 
-def test_each_alert_fires_when_it_is_to_and_not_before():
+def test_alerts_fire_when_they_are_to_and_not_before():
     promtool('check', 'rules', str(ALERTS))
     promtool('test', 'rules', str(TESTS))
     alerts = re.findall(r'alert: (\w+)', ALERTS.read_text())
@@ -234,7 +234,7 @@ def test_prometheus_can_evaluate_each_alert(prometheus):
 
 
 @pytest.mark.parametrize('expression', queries())
-def test_each_query_of_the_dashboard_has_an_answer(prometheus, expression):
+def test_queries_of_the_dashboard_have_an_answer(prometheus, expression):
     assert prometheus.query(expression)
 
 
@@ -261,7 +261,7 @@ def test_panels_do_not_lie_on_each_other():
                 taken.add((x, y))
 
 
-def test_each_metric_is_watched_and_nothing_else_is():
+def test_metrics_are_all_watched_and_nothing_else_is():
     watched = ' '.join([*queries(), ALERTS.read_text()])
     named = set(re.findall(r'\bnova_reservations_\w+', watched))
     assert named == {

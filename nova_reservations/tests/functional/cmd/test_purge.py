@@ -33,7 +33,7 @@ def test_a_purge_tells_what_it_deletes_and_a_dry_run_what_it_would(controller):
     assert 'Deleted idempotency keys: 0' in answer.out
 
 
-def test_what_is_not_over_is_not_purged(controller):
+def test_a_day_that_is_not_over_is_not_purged(controller):
     answer = controller.manage('db', 'purge', '--before', '2999-01-01')
     assert answer.exit_code == 1
     assert '--before 2999-01-01: a day in the past is wanted' in answer.err

@@ -83,7 +83,7 @@ def test_the_commands_are_run_as_printed(typed, page):
         assert answer.exit_code == 0, (words, answer.err)
 
 
-def test_what_was_added_is_leased(typed):
+def test_an_added_resource_is_leased(typed):
     [words] = printed(PAGES[0])
     typed.manage(*words)
     mine = lease(typed, '2')
@@ -99,7 +99,7 @@ def test_what_was_added_is_leased(typed):
     assert f'lease {mine.id} has 2 SEATS' in text
 
 
-def test_to_add_it_again_changes_what_is_given(typed):
+def test_to_add_a_resource_again_changes_what_is_given(typed):
     add = ('resource', 'add', TYPE, 'cad', '--inventory')
     assert typed.manage(*add, 'SEATS=2').out == (
         f'Resource cad of type {TYPE}, as resource 1: SEATS=2\n'
@@ -109,7 +109,7 @@ def test_to_add_it_again_changes_what_is_given(typed):
     assert json.loads(again.out)['properties'] == {'a': 'b'}
 
 
-def test_what_is_promised_is_not_taken_away(typed):
+def test_promised_amounts_and_resources_are_not_taken_away(typed):
     typed.manage('resource', 'add', TYPE, 'cad', '--inventory', 'SEATS=2')
     mine = lease(typed, 2)
     for words in (
@@ -123,7 +123,7 @@ def test_what_is_promised_is_not_taken_away(typed):
         assert mine.id in answer.err
 
 
-def test_what_is_removed_is_told(typed):
+def test_the_removal_of_a_resource_is_told(typed):
     for name in 'cad', 'fem':
         typed.manage('resource', 'add', TYPE, name)
     remove = ('resource', 'remove', TYPE)
@@ -162,7 +162,7 @@ def test_a_cordon_is_told(typed):
         (('add', objects.HOST, 'a'), 'nova-reservations-manage host'),
     ],
 )
-def test_what_makes_no_sense_is_told(typed, words, told):
+def test_a_command_that_makes_no_sense_is_told(typed, words, told):
     answer = typed.manage('resource', *words)
     assert answer.exit_code == 1
     assert told in answer.err

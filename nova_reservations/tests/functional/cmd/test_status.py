@@ -42,7 +42,7 @@ def lease_a_host(controller):
     )
 
 
-def test_each_step_of_an_installation_makes_one_check_green(
+def test_steps_of_an_installation_make_checks_green_one_by_one(
     bare_controller, monkeypatch
 ):
     monkeypatch.setattr(credentials, 'context', lambda: None)
@@ -316,7 +316,7 @@ def test_many_findings_are_counted(controller):
     assert lines[-1] == f'And {99 - check_results.MANY} more'
 
 
-def test_it_tells_what_to_drain_before_uninstalling(controller):
+def test_the_status_tells_what_to_drain_before_uninstalling(controller):
     assert controller.results()['Before uninstalling'] == (SUCCESS, None)
     controller.manage('host', 'add', 'h1', 'h2')
     lease_a_host(controller)

@@ -77,7 +77,7 @@ def test_options_that_nobody_here_knows_are_none_of_ours(results):
     assert found['nova.conf: other options'] == (SUCCESS, None)
 
 
-def test_what_several_checks_are_stopped_by_is_told_once(results, monkeypatch):
+def test_a_cause_that_stops_several_checks_is_told_once(results, monkeypatch):
     def gone(*args):
         raise exception.CloudUnavailable(service="Nova's database", reason='x')
 

@@ -153,7 +153,7 @@ def test_a_role_that_was_taken_away_is_missed_at_once(
     assert not volumes.Volumes().acts_for(LESSEE)
 
 
-def test_what_a_token_has_is_told(keystone: Keystone) -> None:
+def test_roles_and_services_of_a_token_are_told(keystone: Keystone) -> None:
     assert stacks.Stacks().standing_in(LESSEE) == ports.Standing(
         ('member',), {'identity'}
     )

@@ -39,7 +39,7 @@ def test_of_two_bookings_by_one_look_the_second_fails(any_database):
     advance(any_database, {host: seen + 1})
 
 
-def test_all_advance_or_none(any_database):
+def test_generations_all_advance_or_none_does(any_database):
     first, second = (enrol(any_database, name) for name in ('one', 'two'))
     seen = {host: generation(any_database, host) for host in (first, second)}
     advance(any_database, {second: seen[second]})

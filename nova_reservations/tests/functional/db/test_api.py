@@ -21,13 +21,13 @@ def count(database):
         return counters.value(session, 'booking')
 
 
-def test_what_is_written_is_there_for_the_next(any_database):
+def test_a_write_is_there_for_the_next_transaction(any_database):
     with any_database.writer() as session:
         counters.increment(session, 'booking')
     assert count(any_database) == 1
 
 
-def test_what_an_exception_leaves_is_not_written(any_database):
+def test_a_transaction_that_an_exception_leaves_is_not_written(any_database):
     with pytest.raises(exception.NotFound):
         with any_database.writer() as session:
             counters.increment(session, 'booking')
@@ -35,7 +35,7 @@ def test_what_an_exception_leaves_is_not_written(any_database):
     assert count(any_database) == 0
 
 
-def test_what_is_rehearsed_is_seen_there_and_not_written(any_database):
+def test_a_rehearsal_is_seen_by_itself_and_not_written(any_database):
     with any_database.rehearsal() as session:
         counters.increment(session, 'booking')
         assert counters.value(session, 'booking') == 1

@@ -63,7 +63,7 @@ def test_a_host_is_taken_in_windows_that_overlap(session, window):
     assert find(session, window) == []
 
 
-def test_what_was_released_takes_nothing(session):
+def test_a_released_booking_takes_nothing(session):
     host = booking.enrol(session, 'one')
     booking.book(session, host, 2, 4, released=True)
     assert names(find(session, (1, 5))) == ['one']
@@ -78,7 +78,7 @@ def test_a_host_that_is_not_left_yet_is_taken_only_for_now(session):
     assert names(find(session, (5.1, 6), now=late)) == ['one']
 
 
-def test_what_a_reservation_has_does_not_stand_in_its_own_way(session):
+def test_a_reservation_does_not_stand_in_its_own_way(session):
     hosts = [booking.enrol(session, name) for name in ('mine', 'theirs')]
     mine, _ = (booking.book(session, host, 2, 4) for host in hosts)
     assert find(session, (3, 5)) == []
@@ -169,7 +169,7 @@ def test_at_least_as_many_as_wanted_are_found(session):
     assert len(find(session, (1, 2), demand=demand, page=0)) == 7
 
 
-def test_what_is_kept_is_found_as_long_as_it_is_free(session):
+def test_kept_hosts_are_found_as_long_as_they_are_free(session):
     hosts = [booking.enrol(session, name, spread=9) for name in 'abcd']
     booking.book(session, hosts[3], 1, 2)
     found = find(session, (1, 2), page=0, keep=hosts[2:])
@@ -179,7 +179,7 @@ def test_what_is_kept_is_found_as_long_as_it_is_free(session):
     }
 
 
-def test_what_is_kept_need_not_meet_requirements_unless_asked(session):
+def test_kept_hosts_need_not_meet_requirements_unless_asked(session):
     old = booking.enrol(session, 'old', vcpus=8)
     booking.enrol(session, 'new', vcpus=16)
     demand = booking.wanted(asked='[">", "$vcpus", "8"]')

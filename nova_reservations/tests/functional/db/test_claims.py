@@ -44,7 +44,7 @@ def test_the_longest_due_is_first_and_the_limit_holds(any_database):
     assert due(any_database, limit=1) == [(new[1].id, 0, False, 'p', False)]
 
 
-def test_what_is_prepared_and_begins_now_is_said_to_be_ready(any_database):
+def test_a_prepared_lease_that_begins_now_is_said_to_be_ready(any_database):
     ready = lease(due_at=NOON, start_date=NOON, prepared=True)
     store(
         any_database,
@@ -61,7 +61,7 @@ def test_what_is_prepared_and_begins_now_is_said_to_be_ready(any_database):
     assert [one.id for one in due(any_database) if one.ready] == [ready.id]
 
 
-def test_one_claim_of_an_attempt_wins(any_database):
+def test_of_claims_of_an_attempt_one_wins(any_database):
     one = lease(due_at=NOON)
     store(any_database, one)
     with futures.ThreadPoolExecutor() as pool:
@@ -76,7 +76,7 @@ def test_one_claim_of_an_attempt_wins(any_database):
     assert (claimed.attempt, claimed.due_at) == (1, LATER)
 
 
-def test_what_is_not_due_is_not_claimed(any_database):
+def test_a_lease_that_is_not_due_is_not_claimed(any_database):
     one = lease(due_at=NOON + SECOND)
     store(any_database, one)
     assert not claim(any_database, one)

@@ -58,7 +58,7 @@ def test_the_reservations_that_they_had_are_known(any_database):
         assert deleted_leases.had(session, asked) == set()
 
 
-def test_one_that_had_none_is_kept(any_database):
+def test_a_lease_that_had_no_reservations_is_kept(any_database):
     with any_database.writer() as session:
         booking.reservation(session, 0, 9)
         lease = begun(session)

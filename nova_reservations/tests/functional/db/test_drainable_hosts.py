@@ -40,7 +40,7 @@ def fences(database):
         }
 
 
-def test_one_host_is_fenced_for_one_lease(any_database, seen):
+def test_a_host_is_fenced_for_one_lease(any_database, seen):
     fence(any_database, seen[:1], 'first')
     with pytest.raises(exception.Conflict):
         fence(any_database, seen[:1], 'second')
@@ -63,7 +63,7 @@ def test_a_fence_is_seen_by_those_who_book(any_database, seen):
     assert fenced.generation == seen[0].generation + 1
 
 
-def test_all_are_fenced_or_none(any_database, seen):
+def test_hosts_are_all_fenced_or_none_is(any_database, seen):
     fence(any_database, seen[1:], 'first')
     with pytest.raises(exception.Conflict):
         fence(any_database, seen, 'second')

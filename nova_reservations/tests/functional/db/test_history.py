@@ -297,7 +297,7 @@ def read_in(directory, ended):
 
 
 @pytest.mark.parametrize('use_case', USE_CASES)
-def test_it_reads_no_more_where_many_leases_are_over(use_case, read):
+def test_a_use_case_reads_no_more_where_many_leases_are_over(use_case, read):
     few, many = (found[use_case] for found in read)
     most, statement = max(
         (rows - few[statement], statement) for statement, rows in many.items()

@@ -117,7 +117,9 @@ def test_equal_hosts_share_a_value(any_database, enrolled):
         )
 
 
-def test_what_no_host_has_any_more_is_not_judged(any_database, enrolled):
+def test_a_value_that_no_host_has_any_more_is_not_judged(
+    any_database, enrolled
+):
     changed = fake_cloud.facts('four', specs=HOSTS['one'])
     with any_database.writer() as session:
         hosts.set_facts(session, enrolled['four'], changed, booking.NOW)

@@ -97,7 +97,7 @@ def test_a_list_has_what_its_filters_say(session):
     assert names(session, marker=first, limit=1) == ['b']
 
 
-def test_what_we_changed_ourselves_is_known_where_the_rest_is(session):
+def test_generations_that_we_moved_are_known_where_the_rest_is(session):
     ids = {
         name: booking.enrol(session, name, provider_generation=7)
         for name in ('one', 'two', 'three', 'four')
@@ -140,7 +140,7 @@ def test_a_new_generation_of_the_provider_disturbs_none(session):
     }
 
 
-def test_what_is_not_reservable_is_not_booked(session):
+def test_a_host_that_is_not_reservable_is_not_booked(session):
     host_id = booking.enrol(session, 'one', reservable=False)
     with pytest.raises(exception.Conflict):
         allocations.advance(session, {host_id: 0})

@@ -166,7 +166,7 @@ def test_windows_that_touch_do_not_overlap(any_database):
     assert {*listed(any_database, **over)} == {'2', '3'}
 
 
-def test_what_was_created_or_changed_since_then_is_listed(any_database):
+def test_leases_created_or_changed_since_then_are_listed(any_database):
     store(
         any_database,
         lease(name='old', created_at=NOON, updated_at=NOON),

@@ -42,11 +42,11 @@ def put_off(database, due_at):
         session.execute(sa.update(models.Task).values(due_at=due_at))
 
 
-def test_it_tells_the_time_of_the_database(any_database, worker):
+def test_a_look_tells_the_time_of_the_database(any_database, worker):
     assert abs(worker.look().now - any_database.now()) < 5 * SECOND
 
 
-def test_it_tells_whether_a_lease_is_due(any_database, worker):
+def test_a_look_tells_whether_a_lease_is_due(any_database, worker):
     assert not worker.look().lease
     store(any_database, lease(due_at=None), lease(due_at=NOON))
     assert not worker.look().lease
@@ -56,7 +56,7 @@ def test_it_tells_whether_a_lease_is_due(any_database, worker):
     assert worker.look().lease
 
 
-def test_it_tells_which_tasks_are_due(any_database, worker):
+def test_a_look_tells_which_tasks_are_due(any_database, worker):
     put_off(any_database, NOON)
     assert not worker.look().tasks
     with any_database.writer() as session:

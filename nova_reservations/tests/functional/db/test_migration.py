@@ -56,7 +56,7 @@ def test_the_migrations_make_the_tables_of_the_models(any_database):
         )
 
 
-def test_they_make_the_checks_of_the_models(any_database):
+def test_the_migrations_make_the_checks_of_the_models(any_database):
     """Alembic does not compare check constraints."""
     wanted = {
         (table.name, str(constraint.name))
@@ -150,7 +150,7 @@ def _insert(database, table, *rows):
         connection.execute(sa.insert(known), rows)
 
 
-def test_what_is_there_lives_through_an_upgrade(empty, second):
+def test_rows_live_through_an_upgrade(empty, second):
     migration.sync(empty, migrations.FIRST)
     _insert(empty, 'nr_leases', _columns('a', NOON), _columns('b', LATER))
     _insert(

@@ -39,7 +39,7 @@ def found(region, project='lessee'):
         ]
 
 
-def test_those_that_end_first_are_first(region):
+def test_reservations_that_end_first_are_first(region):
     late = opened(region, 2, end=120)
     soon = opened(region, 3, end=60)
     assert found(region) == [
@@ -49,7 +49,7 @@ def test_those_that_end_first_are_first(region):
     assert found(region, 'somebody') == []
 
 
-def test_only_those_that_have_begun_and_are_not_over(region):
+def test_reservations_are_open_when_they_have_begun_and_are_not_over(region):
     lease = opened(region, start=30, end=60)
     with region.database.reader() as session:
         assert slot_servers.look(session, 'lessee')[1] is False
@@ -81,7 +81,7 @@ def test_whole_hosts_are_among_slots(region):
     assert (only.id, only.resource_type) == (hosts.id, 'physical:host')
 
 
-def test_it_is_opened_and_closed_until_it_starts(region):
+def test_a_reservation_is_opened_and_closed_until_it_starts(region):
     lease = region.lease_of(test_instances.slots(), start=30, end=60)
     region.change(lease, consume='open')
     region.change(lease, consume='targeted')
@@ -126,7 +126,7 @@ def test_a_host_that_is_enrolled_is_seen_by_the_next_request(region):
         assert version == counters.value(session, 'pool')
 
 
-def test_who_came_without_asking_is_known_until_it_is_forgotten(region):
+def test_a_server_that_came_unasked_is_known_until_it_is_forgotten(region):
     lease = opened(region)
     key = lease.reservations[0].id
     region.access.record_server('asked', key, region.now)

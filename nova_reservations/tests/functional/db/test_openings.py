@@ -85,7 +85,7 @@ def test_no_more_is_read_than_the_limit_says_and_that_is_told(any_database):
     assert some.until == booking.at(5)
 
 
-def test_what_is_over_but_not_left_is_in_the_way_of_what_begins_now(
+def test_a_lease_that_is_over_but_not_left_is_in_the_way_of_now(
     any_database,
 ):
     with any_database.writer() as session:

@@ -137,7 +137,7 @@ def test_a_host_is_looked_at_by_what_it_holds(filled, query):
     } == {'ix_nr_allocations_resource'}, plan
 
 
-def test_what_some_hosts_are_promised_for_is_looked_up_host_by_host(filled):
+def test_promises_of_some_hosts_are_looked_up_host_by_host(filled):
     plan = plans.of(
         filled,
         lambda session: promises.in_window(session, [1, 2], WINDOW, TERMS),
@@ -146,7 +146,7 @@ def test_what_some_hosts_are_promised_for_is_looked_up_host_by_host(filled):
     assert row.key == 'ix_nr_allocations_resource', plan
 
 
-def test_who_has_a_host_still_is_looked_up_by_the_host(filled):
+def test_the_lease_that_still_has_a_host_is_looked_up_by_the_host(filled):
     plan = plans.of(filled, lambda session: leaving.is_left_by_all(session, 1))
     assert {row.table: row.key for row in plan} == {
         'nr_allocations': 'ix_nr_allocations_resource',

@@ -190,7 +190,7 @@ def filled(
 
 
 @pytest.mark.parametrize('query', QUERIES)
-def test_what_is_over_is_not_read(filled, query):
+def test_leases_that_are_over_are_not_read(filled, query):
     backend = filled.engine().dialect.name
     plan = plans.of(filled, QUERIES[query].run)
     told = '\n'.join(map(str, plan))

@@ -31,7 +31,7 @@ def find(session, share=ONE, most=99, keep=None, **terms):
 
 
 @pytest.mark.parametrize('start_at', [0, 3, 99])
-def test_each_host_is_looked_at_once_wherever_one_begins(
+def test_hosts_are_looked_at_once_wherever_the_search_begins(
     session, monkeypatch, start_at
 ):
     monkeypatch.setattr(shares, 'PAGE', 2)
@@ -79,7 +79,7 @@ def test_hosts_that_are_down_are_counted_where_they_would_do(session):
     assert shares.down(session, big) == 0
 
 
-def test_what_is_kept_is_looked_at_in_any_case(session):
+def test_kept_hosts_are_looked_at_in_any_case(session):
     first = booking.enrol(session, 'first', spread=0)
     booking.enrol(session, 'second', spread=1)
     found = find(session, most=1, start_at=1, keep={first: 2})

@@ -40,7 +40,7 @@ def hurry(database, now=NOON):
         tasks.hurry(session, 'refresh', now)
 
 
-def test_of_workers_that_find_it_due_one_gets_it(any_database):
+def test_of_workers_that_find_a_task_due_a_single_one_gets_it(any_database):
     with futures.ThreadPoolExecutor() as pool:
         won = list(pool.map(take, [any_database] * 8))
     assert won.count(True) == 1
@@ -71,7 +71,9 @@ def test_a_claim_that_is_renewed_stands_beyond_the_next_time(any_database):
     assert due(any_database, later) == 1
 
 
-def test_who_has_lost_the_claim_neither_renews_nor_ends_it(any_database):
+def test_a_worker_that_has_lost_the_claim_neither_renews_nor_ends_it(
+    any_database,
+):
     assert take(any_database)
     assert take(any_database, 1, UNTIL, UNTIL + 30 * SECOND)
     assert not renew(any_database, 1, NEXT)
@@ -88,7 +90,7 @@ def test_a_claim_that_was_ended_is_not_renewed(any_database):
     assert due(any_database, NEXT) == 1
 
 
-def test_who_hurries_a_task_under_way_has_it_run_once_more(any_database):
+def test_a_task_that_is_hurried_under_way_runs_once_more(any_database):
     assert take(any_database)
     hurry(any_database, NOON + SECOND)
     assert due(any_database, NOON + SECOND) is None

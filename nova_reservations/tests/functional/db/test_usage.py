@@ -73,7 +73,9 @@ class TestWholeHosts:
         hosts = [booking.enrol(session, name) for name in ('one', 'two')]
         return active_lease(session, hosts)
 
-    def test_count_as_hosts_and_by_what_they_have(self, session, lease):
+    def test_whole_hosts_count_as_hosts_and_by_what_they_have(
+        self, session, lease
+    ):
         assert usage.settle(session, [lease], booking.at(1))
         assert not usage.settle(session, [lease], booking.at(2))
         assert had(session) == [
@@ -83,7 +85,7 @@ class TestWholeHosts:
             ('physical:host', 2, False, 1, None),
         ]
 
-    def test_fewer_are_a_row_of_their_own(self, session, lease):
+    def test_fewer_hosts_are_a_row_of_their_own(self, session, lease):
         usage.settle(session, [lease], booking.at(1))
         leave_one(session, lease)
         usage.settle(session, [lease], booking.at(3))
@@ -93,7 +95,9 @@ class TestWholeHosts:
             (objects.HOST, 2, False, 1, 3),
         ]
 
-    def test_what_changes_twice_in_a_second_changed_once(self, session, lease):
+    def test_a_lease_that_changes_twice_in_a_second_changed_once(
+        self, session, lease
+    ):
         usage.settle(session, [lease], booking.at(1))
         leave_one(session, lease)
         usage.settle(session, [lease], booking.at(1))
@@ -144,7 +148,7 @@ class TestQueries:
             if number:
                 usage.settle(session, [over(lease)], booking.at(4))
 
-    def test_what_goes_on_comes_first(self, session):
+    def test_usage_that_goes_on_comes_first(self, session):
         found = list(usage.find(session, WHOLE))
         assert len({row.id for row in found}) == len(found) == 8
         assert [row.ended_at for row in found] == [None] * 4 + [
@@ -161,7 +165,7 @@ class TestQueries:
         query = records.UsageQuery(booking.at(start), booking.at(end))
         assert len(list(usage.find(session, query))) == count
 
-    def test_of_one_project(self, session):
+    def test_usage_of_a_project_is_found(self, session):
         query = dataclasses.replace(WHOLE, project_id='project 1')
         found = list(usage.find(session, query))
         assert {row.project_id for row in found} == {'project 1'}

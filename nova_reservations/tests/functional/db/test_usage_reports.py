@@ -95,7 +95,7 @@ def test_a_report_has_what_stands_in_its_window(database):
     assert found(database, 5, 10, project_id='b') == {}
 
 
-def test_what_goes_on_counts_until_now(database):
+def test_usage_that_goes_on_counts_until_now(database):
     assert found(database, 20, 99, now=22) == {'a': {'a1': (6, 0)}}
     assert found(database, 30, 99, now=22) == {}
 

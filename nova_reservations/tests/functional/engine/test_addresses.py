@@ -56,7 +56,7 @@ def test_an_active_lease_shows_which_they_are(region):
     assert len(shown['floatingips']) == 2
 
 
-def test_what_is_asked_for_by_its_address_is_given(region):
+def test_an_address_that_is_asked_for_by_name_is_given(region):
     for number in 103, 101, 102:
         region.lease_of(asked(1, number), project=f'p{number}')
     region.work()
@@ -118,7 +118,9 @@ def test_an_address_that_is_not_enrolled_is_refused(region):
         ({'network_id': 'no such'}, 'Failed to find network no such'),
     ],
 )
-def test_what_makes_no_sense_is_refused(region, more, said):
+def test_a_request_for_addresses_that_makes_no_sense_is_refused(
+    region, more, said
+):
     with pytest.raises(exception.InvalidInput, match=said):
         region.lease_of(asked(2, **more))
 
@@ -198,7 +200,7 @@ def test_the_end_leaves_and_waits_for_what_is_somebody_elses(region):
     assert region.status(lease) == 'TERMINATED'
 
 
-def test_what_a_project_has_given_other_tags_is_deleted_all_the_same(region):
+def test_an_address_with_other_tags_is_deleted_all_the_same(region):
     lease = region.lease_of(asked(1))
     region.work()
     [made] = region.cloud.floating_ips.values()
@@ -242,7 +244,7 @@ def test_a_lease_that_never_began_takes_nothing_from_another(region):
     assert len(there(region)) == 3
 
 
-def test_one_follows_another_on_the_same_address(region):
+def test_a_lease_follows_another_on_the_same_address(region):
     first = region.lease_of(asked(3), end=30)
     second = region.lease_of(asked(3), start=30, end=60, project='other')
     region.forward(until=31)
@@ -301,7 +303,7 @@ def test_a_lease_that_waits_changes_as_it_likes(region):
     assert names(region, lease) == {103}
 
 
-def test_another_replaces_one_that_somebody_has_taken(region):
+def test_another_address_replaces_one_that_somebody_has_taken(region):
     lease = region.lease_of(asked(1))
     region.work()
     [last] = there(region)
@@ -396,7 +398,7 @@ def test_an_address_is_removed_when_no_lease_has_it(region):
     addresses.enrol(region, 101)
 
 
-def test_one_that_was_added_is_for_those_who_lack_it(region):
+def test_an_added_address_is_for_leases_that_lack_it(region):
     lease = region.lease_of(asked(3))
     region.work()
     addresses.take(region, 199)

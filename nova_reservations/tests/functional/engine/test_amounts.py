@@ -290,7 +290,7 @@ def test_promises_of_whole_ones_move_for_others(make_region):
     assert region.hosts_of(first) == {'one', 'two'} - {its}
 
 
-def test_they_count_against_no_limit_of_hosts(make_region):
+def test_amounts_count_against_no_limit_of_hosts(make_region):
     region = make_region(
         types={pools.POOL: pools.Pool},
         monitors=[],

@@ -77,7 +77,7 @@ def test_a_lease_that_begins_soon_has_its_flavor_and_group_when_answered(
     assert nothing_is_left(region)
 
 
-def test_so_has_a_lease_by_a_flavor(region):
+def test_a_lease_by_a_flavor_has_its_flavor_when_answered(region):
     big = ports.Flavor(4, 2048, 20)
     region.cloud.known_flavors['big'] = ports.KnownFlavor(
         'big', 'm1.big', True, big, {'VCPU': 4}, frozenset(), frozenset()

@@ -102,7 +102,9 @@ def test_a_host_that_two_hold_at_once_is_named(region, auditor):
     assert finding.repair is None
 
 
-def test_what_a_lease_that_is_over_holds_is_released(region, auditor):
+def test_resources_that_a_lease_that_is_over_holds_are_released(
+    region, auditor
+):
     lease = region.active_lease(end=20)
     region.forward(until=20)
     reservation = lease.reservations[0].id
@@ -235,7 +237,7 @@ def test_a_repair_leaves_what_a_worker_has(region, auditor):
     assert problems(auditor, region.now) == []
 
 
-def test_what_is_over_at_the_second_look_is_not_found(region, auditor):
+def test_a_fault_that_is_over_at_the_second_look_is_not_found(region, auditor):
     region.cloud.marked.clear()
     region.cloud.pool.clear()
 

@@ -24,7 +24,7 @@ def orders(region):
 
 
 class TestSnapshot:
-    def test_there_is_one_of_each_server_before_the_end(self, region):
+    def test_snapshots_are_of_each_server_before_the_end(self, region):
         lease, servers = with_servers(
             region, 2, end=120, before_end='snapshot'
         )
@@ -35,12 +35,12 @@ class TestSnapshot:
         assert warning(region, lease) == 'DONE'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_it_is_not_asked_for_by_default(self, region):
+    def test_a_snapshot_is_not_asked_for_by_default(self, region):
         with_servers(region, end=120)
         region.forward(until=119)
         assert orders(region) == []
 
-    def test_one_that_takes_its_time_is_waited_for(self, region):
+    def test_a_snapshot_that_takes_its_time_is_waited_for(self, region):
         lease, (server,) = with_servers(region, end=120, before_end='snapshot')
         region.cloud.slow_servers.add(server)
         region.forward(until=61)
@@ -55,7 +55,9 @@ class TestSnapshot:
         assert warning(region, lease) == 'DONE'
         assert region.see(lease).status_reason is None
 
-    def test_one_that_fails_is_reported_and_the_lease_goes_on(self, region):
+    def test_a_snapshot_that_fails_is_reported_and_the_lease_goes_on(
+        self, region
+    ):
         lease, (broken, sound) = with_servers(
             region, 2, end=120, before_end='snapshot'
         )
@@ -89,7 +91,7 @@ class TestSnapshot:
     @pytest.mark.parametrize(
         'state, task', [('active', 'deleting'), ('deleted', None)]
     )
-    def test_there_is_none_of_a_server_that_is_being_deleted(
+    def test_a_server_that_is_being_deleted_has_no_snapshot(
         self, region, state, task
     ):
         lease, (kept, deleted) = with_servers(
@@ -111,7 +113,7 @@ class TestSnapshot:
         region.work()
         assert warning(region, lease) == 'ERROR'
 
-    def test_there_is_another_when_the_end_was_moved(self, region):
+    def test_another_snapshot_is_made_when_the_end_was_moved(self, region):
         lease, (server,) = with_servers(region, end=120, before_end='snapshot')
         region.forward(until=61)
         region.change(lease, end=120)
@@ -119,7 +121,7 @@ class TestSnapshot:
         region.forward(until=122)
         assert orders(region) == [server] * 2
 
-    def test_it_is_refused_where_images_can_not_be_made(self, region):
+    def test_a_snapshot_is_refused_where_images_can_not_be_made(self, region):
         region.cloud.trusted = False
         with pytest.raises(exception.InvalidInput, match='service_user'):
             region.lease(before_end='snapshot')
@@ -133,7 +135,9 @@ class TestWhatIsOffered:
         assert warning(region, lease) == 'DONE'
 
     @pytest.mark.parametrize('name', ['email', 'compress'])
-    def test_what_is_not_is_refused_with_what_is(self, region, name):
+    def test_an_action_that_is_not_offered_is_refused_with_those_that_are(
+        self, region, name
+    ):
         with pytest.raises(
             exception.InvalidInput,
             match=f'before_end {name} .* one of: default, notify, snapshot',
@@ -159,7 +163,7 @@ class TestAnother:
         region.opts.set_override('wall', str(folder), group='example')
         return region
 
-    def test_it_is_run_until_it_has_finished(self, region, folder):
+    def test_an_action_is_run_until_it_has_finished(self, region, folder):
         lease, (server,) = with_servers(region, end=120, before_end='wall')
         region.forward(until=61)
         assert region.see(lease).status_reason == 'Waiting for the screens'
@@ -170,7 +174,7 @@ class TestAnother:
         region.forward(until=62)
         assert warning(region, lease) == 'DONE'
 
-    def test_it_may_refuse(self, region):
+    def test_an_action_may_refuse(self, region):
         region.opts.clear_override('wall', group='example')
         with pytest.raises(exception.InvalidInput, match='no wall'):
             region.lease(before_end='wall')

@@ -222,7 +222,7 @@ def test_a_promise_that_would_move_does_not_keep_a_host(region):
     assert (point.reserved, point.free) == (4 - point.unmoved, 2)
 
 
-def test_what_holds_hosts_is_counted_by_its_reason(region):
+def test_holds_of_hosts_are_counted_by_their_reasons(region):
     region.cloud.fail('one', disabled=True)
     region.look()
     [point] = told(region, steps=1)
@@ -256,7 +256,7 @@ def test_a_hold_of_some_time_keeps_a_host_for_just_that_time(
     ]
 
 
-def test_what_each_project_holds_is_counted(region):
+def test_hosts_are_counted_by_the_projects_that_hold_them(region):
     region.lease(0, 10, 2, project='ours')
     region.lease(30, 40, 1, project='theirs')
     first, second, third = told(

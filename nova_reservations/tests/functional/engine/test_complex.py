@@ -48,7 +48,7 @@ def test_nothing_is_promised_if_one_part_is_not_there(region, sizes):
     clusters.ask(region, nodes=8, addresses=2)
 
 
-def test_what_was_asked_for_comes_before_all_parts(region):
+def test_reservations_that_were_asked_for_come_before_all_parts(region):
     host = 'physical:host', clusters.hosts(1)
     lease = region.lease_of((clusters.CLUSTER, {'nodes': 1}), host, start=5)
     assert [item.resource_type for item in lease.reservations] == [
@@ -316,7 +316,7 @@ def test_a_series_has_parts_of_its_own_in_each_lease(region):
         assert list(clusters.parts_of(lease)) == ['machines', 'nodes']
 
 
-def test_one_that_waits_gets_all_of_it_or_waits_on(region):
+def test_a_cluster_that_waits_gets_all_of_its_parts_or_waits_on(region):
     first = region.lease(minimum=1, end=30)
     lease = clusters.ask(region, lease_type=states.LeaseType.RETRY)
     region.forward(until=5)
@@ -376,7 +376,7 @@ def refused(region, match, **sizes):
         clusters.ask(region, **sizes)
 
 
-def test_one_without_parts_is_refused(region):
+def test_a_cluster_without_parts_is_refused(region):
     refused(
         region,
         'nothing that could be reserved',
@@ -436,7 +436,7 @@ def test_parts_are_reviewed_as_if_they_were_asked_for(region):
     assert parts.allow(clusters.SLOTS, {}) is None
 
 
-def test_one_that_nobody_uses_ends_as_others_do(make_region):
+def test_a_cluster_that_nobody_uses_ends_as_other_leases_do(make_region):
     region = make_region(
         'one',
         types=clusters.TYPES,

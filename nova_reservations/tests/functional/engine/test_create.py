@@ -8,7 +8,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
 
-def test_what_was_promised_can_not_be_promised_again(make_region):
+def test_a_promised_host_can_not_be_promised_again(make_region):
     region = make_region('one', 'two')
     region.lease(start=30, end=60)
     with pytest.raises(exception.NotEnoughResources) as caught:

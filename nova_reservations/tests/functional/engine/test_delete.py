@@ -134,7 +134,7 @@ def test_a_failed_start_spares_the_servers_of_the_lease_before(make_region):
     assert region.hosts_of(first) == {'one'}
 
 
-def test_what_was_deleted_is_kept_with_all_that_belongs_to_it(region):
+def test_a_deleted_lease_is_kept_with_all_that_belongs_to_it(region):
     lease = region.active_lease(minimum=3)
     region.delete(lease)
     region.forward(until=1)

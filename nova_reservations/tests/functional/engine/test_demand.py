@@ -35,7 +35,7 @@ def remembered(region, **query):
     return region.leases.demand.find(refusals.RefusalQuery(**query))
 
 
-def test_what_is_refused_is_remembered_with_what_was_asked_for(region):
+def test_a_refusal_is_remembered_with_what_was_asked_for(region):
     refuse(region, start=10, end=70)
     [refusal] = remembered(region)
     assert refusal.project_id == 'lessee'
@@ -102,7 +102,7 @@ def test_a_refused_best_effort_lease_is_demand(region):
     assert len(remembered(region)) == 1
 
 
-def test_who_is_refused_reads_why_though_it_can_not_be_remembered(
+def test_the_reason_of_a_refusal_is_told_though_it_is_not_remembered(
     region, monkeypatch
 ):
     def fail(*_):
@@ -145,7 +145,9 @@ def tried(region, more, like=None):
 
 
 class TestMoreHosts:
-    def test_who_asked_first_gets_them(self, region):
+    def test_more_hosts_are_for_the_lease_that_was_asked_for_first(
+        self, region
+    ):
         region.lease(0, 60, 2)
         refuse(region, test_shares.whole(1), end=60)
         refuse(region, test_shares.whole(2), end=60)
@@ -153,7 +155,7 @@ class TestMoreHosts:
         assert tried(region, 1) == [True, False]
         assert tried(region, 3) == [True, True]
 
-    def test_what_was_booked_stays_booked_but_moves(self, region):
+    def test_a_booked_lease_stays_booked_but_moves(self, region):
         region.lease(0, 30, 1)
         region.lease(30, 60, 1)
         region.lease(0, 60, 1)
@@ -161,7 +163,7 @@ class TestMoreHosts:
         assert tried(region, 0) == [False]
         assert tried(region, 1) == [True]
 
-    def test_they_are_like_another_host(self, region):
+    def test_more_hosts_are_like_another_host(self, region):
         one, two = region.hosts.find(objects.HostQuery())
         region.hosts.update(one.id, {'gpu': 'yes'}, region.now)
         asked = {
@@ -188,7 +190,7 @@ class TestMoreHosts:
         assert tried(region, 1) == [True, False]
         assert tried(region, 3) == [True, True]
 
-    def test_what_is_not_known_any_more_is_told(self, region):
+    def test_a_type_that_is_not_known_any_more_is_told(self, region):
         refuse(region, test_shares.share(1, 10_000, 1))
         region.types.pop(test_shares.SHARE)
         assert tried(region, 1) == [None]

@@ -31,7 +31,7 @@ def host_of(region, server):
     return region.cloud.instances[server].host
 
 
-def test_they_go_to_the_other_host_of_the_lease(region, drained):
+def test_servers_go_to_the_other_host_of_the_lease(region, drained):
     name, lease, server = drained
     held = drain(region, name)
     assert (list(held.servers), held.occupants[0].is_leaving) == (
@@ -47,7 +47,7 @@ def test_they_go_to_the_other_host_of_the_lease(region, drained):
     assert (held.servers, held.occupants) == ([], [])
 
 
-def test_unless_they_are_only_listed(region, drained):
+def test_servers_that_are_only_listed_stay(region, drained):
     name, _, server = drained
     drain(region, name)
     assert list(drain(region, name, moves_servers=False).servers) == [server]
@@ -55,7 +55,9 @@ def test_unless_they_are_only_listed(region, drained):
     assert host_of(region, server) == name
 
 
-def test_not_before_the_lease_has_that_host_in_nova(region, drained):
+def test_servers_stay_until_the_lease_has_the_other_host_in_nova(
+    region, drained
+):
     name, _, server = drained
     drain(region, name)
     region.healing.check_replaced(region.now)
@@ -70,7 +72,7 @@ def test_a_server_of_somebody_else_stays(region, drained):
     assert host_of(region, stranger) == name
 
 
-def test_what_can_not_be_moved_is_told_and_not_tried_without_end(
+def test_a_server_that_can_not_be_moved_is_told_and_not_tried_without_end(
     region, drained
 ):
     name, lease, server = drained
@@ -88,7 +90,9 @@ def test_what_can_not_be_moved_is_told_and_not_tried_without_end(
     assert lease.id == held.lease_id
 
 
-def test_it_is_tried_again_when_an_operator_asks_again(region, drained):
+def test_a_failed_move_is_tried_again_when_an_operator_asks_again(
+    region, drained
+):
     name, _, server = drained
     region.cloud.broken.add(server)
     drain(region, name)

@@ -102,7 +102,9 @@ def test_hosts_of_an_end_that_waits_are_not_free(make_region):
     assert region.hosts_of(region.lease(project='another')) == {'one'}
 
 
-def test_what_placement_still_holds_on_a_host_is_waited_for(region):
+def test_an_allocation_that_placement_still_has_on_a_host_is_waited_for(
+    region,
+):
     lease = region.active_lease()
     (host,) = region.hosts_of(lease)
     region.cloud.leftovers[host].add('a consumer')

@@ -29,7 +29,9 @@ class TestShelve:
         assert region.cloud.shelved == set(servers)
         assert region.cloud.instances == {}
 
-    def test_one_that_can_not_be_does_not_hold_up_the_others(self, region):
+    def test_a_server_that_can_not_be_shelved_does_not_hold_up_the_others(
+        self, region
+    ):
         lease, (failed, sound) = with_servers(region, 2, end_action='shelve')
         region.cloud.refusals[failed] = 'it is in state error'
         region.forward(until=61)
@@ -47,7 +49,9 @@ class TestShelve:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.shelved == {failed, sound}
 
-    def test_what_nova_fails_at_is_tried_again_after_a_minute(self, region):
+    def test_shelving_that_nova_fails_at_is_tried_again_after_a_minute(
+        self, region
+    ):
         lease, (server,) = with_servers(region, end_action='shelve')
         region.cloud.broken.add(server)
         region.forward(until=60.5)
@@ -67,13 +71,13 @@ class TestShelve:
         assert region.cloud.shelved == set(servers)
         assert list(region.picture()['leases']) == []
 
-    def test_it_can_be_chosen_while_the_lease_is_active(self, region):
+    def test_shelving_can_be_chosen_while_the_lease_is_active(self, region):
         lease, servers = with_servers(region)
         region.change(lease, end_action='shelve')
         region.forward(until=60.1)
         assert region.cloud.shelved == set(servers)
 
-    def test_it_is_refused_where_images_can_not_be_made(self, region):
+    def test_shelving_is_refused_where_images_can_not_be_made(self, region):
         region.cloud.trusted = False
         with pytest.raises(exception.InvalidInput, match='service_user'):
             region.lease(end_action='shelve')
@@ -138,7 +142,9 @@ class TestGrace:
         region.forward(until=61.1)
         assert region.status(lease) == 'TERMINATED'
 
-    def test_who_starts_a_server_again_is_not_asked_twice(self, region):
+    def test_a_server_that_is_started_again_is_not_asked_to_stop_twice(
+        self, region
+    ):
         lease, (server,) = with_servers(region, end_grace=1)
         region.cloud.slow_servers.add(server)
         region.forward(until=60.1)
@@ -153,7 +159,7 @@ class TestGrace:
         region.forward(until=61.1)
         assert region.status(lease) == 'TERMINATED'
 
-    def test_it_is_the_lessees_time_and_no_one_elses(self, make_region):
+    def test_grace_is_the_lessees_time_and_no_one_elses(self, make_region):
         """The host is promised to the next lease only after the grace time."""
         region = make_region('one')
         lease, (server,) = with_servers(region, end=60, end_grace=2)
@@ -168,7 +174,7 @@ class TestGrace:
         region.forward(until=62)
         assert region.status(following) == 'ACTIVE'
 
-    def test_it_has_to_be_free_after_the_lease(self, make_region):
+    def test_the_grace_time_has_to_be_free_after_the_lease(self, make_region):
         region = make_region('one')
         region.lease(start=60, end=90, project='next')
         with pytest.raises(exception.NotEnoughResources):
@@ -197,7 +203,7 @@ class TestMigrate:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.migrated == set(servers)
 
-    def test_what_finds_no_place_is_shelved(self, region):
+    def test_a_server_that_finds_no_place_is_shelved(self, region):
         lease, (lucky, homeless) = with_servers(
             region, 2, end_action='migrate'
         )

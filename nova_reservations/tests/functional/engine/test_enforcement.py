@@ -125,7 +125,9 @@ def test_nobody_is_told_what_the_template_of_a_stack_says(
     assert 'id-small' in told
 
 
-def test_what_it_denies_is_refused_in_its_words(governed, service):
+def test_a_lease_that_the_service_denies_is_refused_in_its_words(
+    governed, service
+):
     service.status, service.said = 403, '{"message": "No credits left"}'
     with pytest.raises(exception.OverLimit, match=r'^No credits left$'):
         governed.lease()
@@ -167,7 +169,9 @@ def test_a_service_that_does_not_answer_may_let_everybody_in(region):
     region.lease()
 
 
-def test_it_is_asked_with_what_is_and_what_would_be(governed, service):
+def test_the_service_is_asked_with_what_is_and_what_would_be(
+    governed, service
+):
     lease = governed.lease(start=60, end=120)
     governed.change(lease, end=180, min=2, max=2)
     path, _, body = service.told[-1]
@@ -186,7 +190,7 @@ def test_it_is_asked_with_what_is_and_what_would_be(governed, service):
     assert set(after) == governed.hosts_of(lease)
 
 
-def test_it_is_not_asked_of_names_and_dry_runs(governed, service):
+def test_the_service_is_not_asked_of_names_and_dry_runs(governed, service):
     lease = governed.lease()
     governed.change(lease, name='renamed')
     governed.leases.create(
@@ -195,7 +199,7 @@ def test_it_is_not_asked_of_names_and_dry_runs(governed, service):
     assert len(service.told) == 1
 
 
-def test_it_is_told_once_that_a_lease_is_deleted(governed, service):
+def test_the_service_is_told_once_that_a_lease_is_deleted(governed, service):
     lease = governed.lease(start=60, end=120)
     governed.delete(lease)
     path, _, body = service.told[-1]

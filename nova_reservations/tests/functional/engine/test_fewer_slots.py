@@ -95,7 +95,9 @@ class TestWhatIsGivenBack:
         assert not region.see(lease).degraded
         assert region.hosts_of(region.lease()) == {few}
 
-    def test_others_have_the_room_at_once_and_not_before(self, region, lease):
+    def test_other_leases_have_the_room_at_once_and_not_before(
+        self, region, lease
+    ):
         region.change(lease, amount=6)
         with pytest.raises(exception.NotEnoughResources):
             region.lease_of(slots(10), end=30)
@@ -104,7 +106,9 @@ class TestWhatIsGivenBack:
         assert_consistent(region, lease)
         assert_consistent(region, other)
 
-    def test_who_waits_gets_them(self, region, lease):
+    def test_slots_that_are_given_back_are_for_a_lease_that_waits(
+        self, region, lease
+    ):
         waiting = region.retry(start=0, end=30)
         region.work()
         assert region.status(waiting) == 'CREATING'
@@ -112,7 +116,7 @@ class TestWhatIsGivenBack:
         region.work()
         assert region.status(waiting) == 'ACTIVE'
 
-    def test_those_that_are_used_stay_where_they_are(self, region, lease):
+    def test_slots_that_are_used_stay_where_they_are(self, region, lease):
         many, few = larger(region, lease)
         for host in (many, few):
             boot(region, lease, host)
@@ -121,7 +125,7 @@ class TestWhatIsGivenBack:
         assert held(region, lease) == {many: 1, few: 1}
         assert_consistent(region, lease)
 
-    def test_those_of_a_failed_host_go_first(self, region, lease):
+    def test_slots_of_a_failed_host_go_first(self, region, lease):
         many, few = larger(region, lease)
         region.cloud.fail(many)
         region.look()
@@ -133,7 +137,7 @@ class TestWhatIsGivenBack:
         assert not region.see(lease).degraded
         assert_consistent(region, lease)
 
-    def test_those_of_a_flavor_go_likewise(self, region):
+    def test_slots_of_a_flavor_go_likewise(self, region):
         region.cloud.known_flavors['small'] = ports.KnownFlavor(
             'small',
             'small',
@@ -150,7 +154,9 @@ class TestWhatIsGivenBack:
         assert_consistent(region, lease)
         assert amount(region, lease) == 1
 
-    def test_they_were_held_up_to_then_and_no_longer(self, region, lease):
+    def test_slots_were_held_until_they_were_given_back_and_no_longer(
+        self, region, lease
+    ):
         region.now += minutes(10)
         region.change(lease, amount=1)
         region.work()
@@ -189,7 +195,9 @@ class TestWhatIsGivenBack:
 
 
 class TestRefusals:
-    def test_more_are_used_than_would_stay(self, region, lease):
+    def test_a_change_is_refused_where_more_slots_are_used_than_would_stay(
+        self, region, lease
+    ):
         many, _ = larger(region, lease)
         for _ in range(4):
             boot(region, lease, many)
@@ -199,10 +207,12 @@ class TestRefusals:
         ) in refused(region, lease, amount=3)
 
     @pytest.mark.parametrize('more', [{'end': 90}, {'end_grace': 5}])
-    def test_it_asks_for_something_more(self, region, lease, more):
+    def test_a_change_that_asks_for_something_more_is_refused(
+        self, region, lease, more
+    ):
         assert 'of its own' in refused(region, lease, amount=3, **more)
 
-    def test_nothing_is_booked_while_they_leave(self, region, lease):
+    def test_nothing_is_booked_while_slots_leave(self, region, lease):
         region.change(lease, amount=3)
         for more in {'amount': 10}, {'end': 90}:
             assert 'given back; try again' in refused(region, lease, **more)
@@ -213,7 +223,9 @@ class TestRefusals:
         region.work()
         assert_consistent(region, lease)
 
-    def test_it_is_not_known_how_many_are_used(self, region, lease):
+    def test_a_change_is_refused_while_nobody_knows_how_many_slots_are_used(
+        self, region, lease
+    ):
         def silent(*_):
             raise exception.CloudUnavailable(service='Placement', reason='no')
 
@@ -222,7 +234,9 @@ class TestRefusals:
 
 
 class TestServersOnTheirWay:
-    def test_one_that_came_has_one_of_those_that_stay(self, region, lease):
+    def test_a_server_that_came_has_one_of_the_slots_that_stay(
+        self, region, lease
+    ):
         many, few = larger(region, lease)
         region.change(lease, amount=8)
         assert land(region, lease, few)
@@ -231,7 +245,9 @@ class TestServersOnTheirWay:
         assert held(region, lease) == {many: 6, few: 2}
         assert_consistent(region, lease)
 
-    def test_as_many_stay_as_have_come_and_it_is_said(self, region, lease):
+    def test_as_many_slots_stay_as_servers_have_come_and_that_is_said(
+        self, region, lease
+    ):
         many, _ = larger(region, lease)
         region.change(lease, amount=1)
         for _ in range(3):
@@ -248,7 +264,7 @@ class TestServersOnTheirWay:
         assert region.see(lease).status_reason is None
 
     @pytest.mark.parametrize('times', [1, 9])
-    def test_those_of_one_that_came_and_left_do_not_stay_unnoticed(
+    def test_slots_of_a_server_that_came_and_left_do_not_stay_unnoticed(
         self, region, lease, times
     ):
         many, few = larger(region, lease)

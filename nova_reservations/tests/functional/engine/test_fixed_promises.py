@@ -189,14 +189,16 @@ class TestMany:
             ),
         )
 
-    def test_those_after_one_without_room_cost_nothing(
+    def test_reservations_after_one_without_room_cost_nothing(
         self, region, statements
     ):
         for host in 'one', 'two':
             region.lease(start=60, end=90, **failures.on(host))
         assert statements(12) <= statements(1)
 
-    def test_what_may_move_is_looked_up_once_for_all(self, region, statements):
+    def test_promises_that_may_move_are_looked_up_once_for_all(
+        self, region, statements
+    ):
         for start in 60, 150:
             region.lease(start=start, end=start + 30, minimum=2)
         few, many = statements(3), statements(9)

@@ -121,7 +121,7 @@ def test_where_nothing_changed_many_hosts_are_no_more_to_ask(fleets):
     assert few == many
 
 
-def test_what_changed_and_does_not_matter_is_read_and_written_in_bulk(fleets):
+def test_changes_that_do_not_matter_are_read_and_written_in_bulk(fleets):
     """Each server that is built in a lease changes a generation, for
     instance."""
     for region in fleets:

@@ -34,7 +34,7 @@ def given(request, region):
 
 
 @pytest.mark.parametrize('value', ['another', None])
-def test_it_can_not_be_changed(region, given, value):
+def test_a_given_property_can_not_be_changed(region, given, value):
     known, name = given
     with pytest.raises(
         exception.InvalidInput, match=f'^{name} of {known.name}'
@@ -43,7 +43,7 @@ def test_it_can_not_be_changed(region, given, value):
     assert region.resources.get(known.id).properties == known.properties
 
 
-def test_it_may_be_told_again_beside_what_changes(region, given):
+def test_a_given_property_may_be_told_again_beside_what_changes(region, given):
     known, name = given
     told = {name: known.properties[name], 'rack': '7'}
     changed = region.resources.update(known.id, region.now, {}, told)

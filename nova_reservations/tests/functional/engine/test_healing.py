@@ -64,7 +64,9 @@ class TestTheSeedsTimeline:
         region.forward(until=minute)
         return [''.join(sorted(region.hosts_of(lease))) for lease in leases]
 
-    def test_each_is_healed_when_it_is_needed(self, region, leases, spare):
+    def test_leases_are_healed_when_they_need_the_host(
+        self, region, leases, spare
+    ):
         point_1 = self.until(region, 60, leases)
         assert point_1 == ['one', 'one', 'one']
         region.forward(until=90)
@@ -88,7 +90,7 @@ class TestTheSeedsTimeline:
         region.forward(until=270)
         assert {region.status(lease) for lease in leases} == {'TERMINATED'}
 
-    def test_who_recovers_before_is_left_its_later_leases(
+    def test_a_host_that_recovers_before_is_left_its_later_leases(
         self, region, leases, spare
     ):
         region.forward(until=90)
@@ -99,7 +101,9 @@ class TestTheSeedsTimeline:
         assert region.aggregate_of(leases[2]) == {'one'}
         assert 'degraded' not in region.told(leases[2])
 
-    def test_without_a_spare_host_they_lack_it(self, region, leases):
+    def test_leases_without_a_spare_host_lack_the_failed_one(
+        self, region, leases
+    ):
         first, second, third = leases
         region.forward(until=90)
         fail(region, 'one')
@@ -404,7 +408,9 @@ def test_with_no_interval_all_are_healed_at_once(make_region):
 
 
 class TestOwnersWhoChangeALease:
-    def test_more_time_for_one_that_lacks_a_host_is_planned_anew(self, region):
+    def test_more_time_for_a_lease_that_lacks_a_host_is_planned_anew(
+        self, region
+    ):
         lease = region.active_lease(end=60)
         [host] = region.hosts_of(lease)
         other = region.lease(start=30, end=90)
@@ -419,7 +425,7 @@ class TestOwnersWhoChangeALease:
         assert flags(region, lease) == WHOLE
         assert region.aggregate_of(lease) == {'one', 'two'} - {host}
 
-    def test_less_time_leaves_it_as_it_is(self, region):
+    def test_less_time_leaves_a_lease_as_it_is(self, region):
         lease = region.active_lease(end=60, minimum=2)
         fail(region, 'one')
         region.change(lease, end=30)

@@ -50,7 +50,7 @@ class TestServersThatStay:
         region.cloud.boot('two', 'lessee', 'new')
         return lease
 
-    def test_others_get_the_host_when_it_is_empty(self, region, lease):
+    def test_other_leases_get_the_host_when_it_is_empty(self, region, lease):
         region.now += minutes(1)
         recover(region, 'one')
         with pytest.raises(exception.NotEnoughResources):
@@ -68,7 +68,7 @@ class TestServersThatStay:
         assert used(region, later) == region.aggregate_of(later) == {'one'}
         assert flags(region, later) == WHOLE
 
-    def test_others_wait_for_one_that_may_still_come_to_it(
+    def test_other_leases_wait_for_a_server_that_may_still_come(
         self, region, lease
     ):
         region.cloud.build('coming', 'lessee', 'building')
@@ -82,7 +82,7 @@ class TestServersThatStay:
         region.look()
         assert region.hosts_of(region.active_lease()) == {'one'}
 
-    def test_they_go_with_the_lease(self, region, lease):
+    def test_servers_that_stay_go_with_the_lease(self, region, lease):
         recover(region, 'one')
         later = region.lease(start=300, end=400)
         region.forward(until=301)
@@ -90,7 +90,7 @@ class TestServersThatStay:
         assert region.cloud.instances == {}
         assert region.status(later) == 'ACTIVE'
 
-    def test_they_do_not_go_with_another_lease_of_the_project(
+    def test_servers_that_stay_do_not_go_with_another_lease_of_the_project(
         self, region, lease
     ):
         recover(region, 'one')
@@ -130,7 +130,7 @@ class TestEvacuation:
         assert other != host
         assert region.cloud.instances['moved'].host == other
 
-    def test_not_one_that_may_still_run(self, region, lease):
+    def test_a_server_that_may_still_run_is_not_evacuated(self, region, lease):
         [host] = region.hosts_of(lease)
         fail(region, host)
         assert region.cloud.instances['moved'].host == host
@@ -140,7 +140,9 @@ class TestEvacuation:
         region.look()
         assert region.cloud.instances['moved'].host != host
 
-    def test_nor_where_there_is_no_other_host(self, region, lease):
+    def test_servers_are_not_evacuated_where_there_is_no_other_host(
+        self, region, lease
+    ):
         for host in ('one', 'two'):
             region.cloud.fail(host, forced_down=True)
         region.look()

@@ -160,24 +160,28 @@ class TestProperties:
         host = host_named(region, 'one')
         return region.hosts.update(host.id, properties, region.now).properties
 
-    def test_they_are_changed_added_and_taken_away(self, region):
+    def test_properties_are_changed_added_and_taken_away(self, region):
         assert self.change(region, gpu='8', rack=None, ssd='yes') == {
             'gpu': '8',
             'ssd': 'yes',
         }
 
     @pytest.mark.parametrize('value', ['2', None])
-    def test_what_a_lease_was_planned_with_stays(self, region, value):
+    def test_a_property_that_a_lease_was_planned_with_stays(
+        self, region, value
+    ):
         region.lease(start=60, end=90, resource_properties=GPU)
         with pytest.raises(exception.HostInUse, match='planned with gpu'):
             self.change(region, gpu=value, rack='b')
         assert host_named(region, 'one').properties['rack'] == 'a'
 
-    def test_what_no_lease_asked_for_may_change(self, region):
+    def test_a_property_that_no_lease_asked_for_may_change(self, region):
         region.lease(start=60, end=90, resource_properties=GPU)
         assert self.change(region, rack='b', gpu='4')['rack'] == 'b'
 
-    def test_what_a_lease_that_is_over_asked_for_may_change(self, region):
+    def test_a_property_that_a_lease_that_is_over_asked_for_may_change(
+        self, region
+    ):
         region.lease(resource_properties=GPU)
         region.forward(until=61)
         assert self.change(region, gpu='8')['gpu'] == '8'
@@ -210,7 +214,7 @@ class TestFacts:
             known, provider_generation=known.provider_generation + 1, **facts
         )
 
-    def test_they_are_read_every_interval(self, region):
+    def test_facts_are_read_every_interval(self, region):
         self.change(region, vcpus=32)
         region.work()
         assert host_named(region, 'one').facts.vcpus == 16
@@ -218,7 +222,7 @@ class TestFacts:
         region.work()
         assert host_named(region, 'one').facts.vcpus == 32
 
-    def test_one_worker_reads_them_for_all(self, region):
+    def test_facts_are_read_by_one_worker_for_all(self, region):
         looks = []
         pool_generations = region.cloud.hosts.pool_generations
         region.cloud.hosts.pool_generations = lambda trees: (
@@ -246,7 +250,7 @@ class TestFacts:
         region.work()
         assert host_named(region, 'one').facts.vcpus == 32
 
-    def test_only_what_matters_counts_as_a_change(self, region):
+    def test_a_fact_that_does_not_matter_counts_as_no_change(self, region):
         self.change(region)
         assert region.hosts.refresh(region.now) == 0
         assert self.generation(region) == 2

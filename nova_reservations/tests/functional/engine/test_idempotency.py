@@ -61,7 +61,9 @@ def test_a_lease_for_which_hosts_are_emptied_is_made_once(make_region):
     assert len(all_leases(region)) == 2
 
 
-def test_who_stops_before_the_commit_leaves_nothing(region, monkeypatch):
+def test_a_process_that_stops_before_the_commit_leaves_nothing(
+    region, monkeypatch
+):
     insert = leases_db.insert
 
     def killed(*args):
@@ -77,7 +79,7 @@ def test_who_stops_before_the_commit_leaves_nothing(region, monkeypatch):
     assert remembered(region) == len(all_leases(region)) == 1
 
 
-def test_who_was_too_late_is_answered_with_the_lease_of_the_first(
+def test_a_request_that_was_too_late_gets_the_lease_of_the_first(
     region, monkeypatch
 ):
     repeats, first = region.leases.repeats, []

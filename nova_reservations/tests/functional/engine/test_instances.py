@@ -118,7 +118,9 @@ def test_nobody_has_the_flavor_before_the_start(cloud_of_two):
     assert furniture(cloud_of_two, lease)['whose'] == 'lessee'
 
 
-def test_what_changes_after_it_was_prepared_is_prepared_anew(cloud_of_two):
+def test_a_lease_that_changes_after_it_was_prepared_is_prepared_anew(
+    cloud_of_two,
+):
     lease = cloud_of_two.lease_of(slots(), start=60, end=120)
     cloud_of_two.forward(until=55)
     cloud_of_two.change(lease, memory_mb=2048, amount=2, affinity=False)
@@ -222,7 +224,7 @@ def test_the_sweep_clears_slots_of_no_lease(cloud_of_two):
     assert set(cloud_of_two.cloud.classes) == {id_of(lease)}
 
 
-def test_what_another_service_has_made_is_left_alone(cloud_of_two):
+def test_a_class_that_another_service_has_made_is_left_alone(cloud_of_two):
     theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
     cloud_of_two.cloud.classes[theirs] = {'one': 1}
     cloud_of_two.cloud.foreign.add(theirs)

@@ -88,7 +88,7 @@ def test_a_walk_judges_so_much_and_the_next_goes_on(
     assert {region.status(lease) for lease in leases} == {'CREATING'}
 
 
-def test_what_can_not_be_judged_any_more_stops_nobody_behind(
+def test_a_lease_that_can_not_be_judged_any_more_stops_none_behind(
     region, judged, monkeypatch
 ):
     holder, [lost] = waiting(region, 'aes')

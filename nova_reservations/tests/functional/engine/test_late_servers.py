@@ -116,7 +116,9 @@ def test_owners_see_no_change_and_all_pages_are_read(region, monkeypatch):
     assert [region.see(lease).version for lease in found] == versions
 
 
-def test_who_changes_the_lease_meanwhile_is_first(region, ended, monkeypatch):
+def test_another_writer_of_the_lease_meanwhile_is_first(
+    region, ended, monkeypatch
+):
     reopen(region)
 
     def changed(session, seen, now, **columns):

@@ -48,7 +48,7 @@ def told(region):
     )
 
 
-def test_each_active_lease_is_told_of_once_an_hour(region):
+def test_active_leases_are_told_of_once_an_hour(region):
     later = region.lease(start=400, end=500)
     region.forward(until=59)
     assert not told(region)
@@ -62,7 +62,7 @@ def test_each_active_lease_is_told_of_once_an_hour(region):
     assert later.id not in told(region)
 
 
-def test_it_is_told_what_a_lease_holds_and_of_which_hour(region):
+def test_a_notification_tells_what_a_lease_holds_and_of_which_hour(region):
     region.forward(until=60)
     kind, payload = region.notes[-1]
     assert kind == 'lease.exists'

@@ -55,7 +55,7 @@ def offered(region, *items, **asked):
     return starts(region, found)
 
 
-def test_what_is_free_is_offered_at_once(region):
+def test_a_host_that_is_free_is_offered_at_once(region):
     assert offered(region, HOST) == [0]
 
 
@@ -84,7 +84,7 @@ def test_an_offer_lasts_as_long_as_is_wanted(region):
     assert window.end - window.start == minutes(90)
 
 
-def test_there_are_as_many_as_are_wanted_between_the_times(region):
+def test_offers_are_as_many_as_are_wanted_between_the_times(region):
     for start in range(0, 100, 20):
         region.lease(start=start, end=start + 10, minimum=3)
     everything = offered(region, HOST, length=10)
@@ -130,7 +130,7 @@ def test_nothing_is_written_and_nobody_is_told(region):
         ({'items': [('nothing', {})]}, 'not supported'),
     ],
 )
-def test_what_makes_no_sense_is_refused(region, asked, reason):
+def test_a_search_that_makes_no_sense_is_refused(region, asked, reason):
     items = asked.pop('items', [HOST])
     with pytest.raises(exception.InvalidInput, match=reason):
         offered(region, *items, **asked)
@@ -148,7 +148,7 @@ def test_no_more_time_is_taken_than_a_second(region):
     assert found.truncated
 
 
-def test_it_is_said_if_not_all_was_looked_at(region, monkeypatch):
+def test_an_answer_says_if_not_all_was_looked_at(region, monkeypatch):
     for start in range(0, 100, 20):
         region.lease(start=start, end=start + 10)
     monkeypatch.setattr(rows.held, '__defaults__', (4,))
@@ -168,7 +168,7 @@ def test_it_is_said_if_not_all_was_looked_at(region, monkeypatch):
     test_openings.spans(40),
     st.integers(0, 3),
 )
-def test_each_offer_is_accepted_and_no_lease_is_before_the_first(
+def test_offers_are_accepted_and_no_lease_is_before_the_first(
     tmp_path_factory, booked, asked, cleaning
 ):
     region = test_openings.region_with(tmp_path_factory, booked, cleaning)

@@ -141,7 +141,7 @@ def test_a_reservation_of_any_type_is_not_enlarged_beyond_the_limit(mixed):
     assert len(mixed.hosts_of(lease)) == 1
 
 
-def test_what_is_used_of_any_type_is_told(mixed):
+def test_use_of_any_type_is_told(mixed):
     limit(mixed, resources={'virtual:floatingip': 2})
     mixed.lease_of(addresses.asked(1), gib(2, count=3), start=5)
     mixed.lease_of((pools.POOL, {}), start=120, end=180)
@@ -213,7 +213,7 @@ def test_a_lease_is_not_enlarged_beyond_the_limit(limited):
     assert len(region.hosts_of(lease)) == 2
 
 
-def test_who_has_too_much_may_give_back(limited, make_region):
+def test_a_project_that_has_too_much_may_give_back(limited, make_region):
     region = limited()
     lease = region.lease(start=60, end=240, minimum=4)
     limit(region, leases=0, hosts=2, host_hours=1)
@@ -231,7 +231,7 @@ def test_nothing_is_written_where_nothing_is_limited(region):
         assert session.scalars(sa.select(models.Project)).all() == []
 
 
-def test_each_booking_of_a_project_with_limits_is_counted(limited):
+def test_bookings_of_a_project_with_limits_are_all_counted(limited):
     region = limited(hosts=3)
     lease = region.lease(start=60, end=120)
     region.lease(project='other')
@@ -298,7 +298,7 @@ def test_a_lease_that_waits_does_not_get_more_than_its_project_may_have(
     assert region.status(two) == states.Lease.ACTIVE
 
 
-def test_who_may_not_have_more_keeps_nothing_from_those_behind(limited):
+def test_a_project_at_its_limit_keeps_nothing_from_those_behind(limited):
     region = limited(hosts=2)
     region.lease(end=30, minimum=4, project='other')
     region.retry(minimum=2, end=300)
@@ -325,7 +325,7 @@ def test_a_dry_run_is_refused_as_well_and_leaves_nothing(limited):
         assert session.scalars(sa.select(models.Project)).all() == []
 
 
-def test_each_lease_of_a_series_is_compared_with_the_limit(limited):
+def test_leases_of_a_series_are_all_compared_with_the_limit(limited):
     region = limited(hosts=1)
     region.lease(start=2 * DAY, end=2 * DAY + 60)
     with refused('2 hosts at 2030-01-03 12:30, 1 allowed'):
@@ -353,7 +353,7 @@ def new_lease(region, minimum=1, start=0, end=60, **more):
     )
 
 
-def test_only_what_is_allowed_is_offered(limited):
+def test_windows_beyond_the_limit_are_not_offered(limited):
     region = limited(hosts=2)
     region.lease(start=0, end=60)
     region.lease(start=0, end=30)

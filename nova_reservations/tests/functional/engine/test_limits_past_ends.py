@@ -107,7 +107,7 @@ def test_a_host_counts_until_its_servers_are_gone(region):
     [(WHOLE, pools.POOL, 1), (gib(6), f'{pools.POOL}/{pools.GIB}', 6)],
 )
 @pytest.mark.parametrize('deleted', [False, True])
-def test_what_is_in_use_still_counts(
+def test_a_pool_that_is_in_use_still_counts(
     region, keep, item, name, number, deleted
 ):
     limit(region, resources={name: number})
@@ -144,7 +144,9 @@ def test_an_end_of_a_minute_is_in_the_way_until_it_should_be_over(
     region.lease_of(WHOLE, start=9, end=60)
 
 
-def test_who_asks_for_a_little_later_at_each_end_gets_one_beside(region, keep):
+def test_a_request_for_a_little_later_at_each_end_gets_one_beside(
+    region, keep
+):
     limit(region, resources={pools.POOL: 1})
     keep(WHOLE)
     got = []
@@ -155,7 +157,7 @@ def test_who_asks_for_a_little_later_at_each_end_gets_one_beside(region, keep):
     assert len(got) == 1
 
 
-def test_what_takes_too_long_is_in_the_way_of_all_times(region, keep):
+def test_an_end_that_takes_too_long_is_in_the_way_of_all_times(region, keep):
     limit(region, resources={pools.POOL: 1})
     lease = keep(WHOLE)
     pass_to(region, 60, 71)
@@ -212,7 +214,7 @@ def test_a_lease_that_takes_too_long_to_delete_counts_before_its_end(region):
     region.lease()
 
 
-def test_what_was_replaced_does_not_count(region):
+def test_a_replaced_host_does_not_count(region):
     """Servers may be on the replaced host as long as nobody knows its
     state."""
     limit(region, hosts=1)

@@ -76,7 +76,7 @@ class TestStart:
         assert not host(region, bad).bookable
         assert host(region, bad).status_reason is not None
 
-    def test_all_that_are_refused_are_replaced(self, make_region):
+    def test_hosts_that_are_refused_are_all_replaced(self, make_region):
         region = make_region('one', 'two', 'three', 'four')
         lease = region.lease(minimum=2)
         bad = region.hosts_of(lease)
@@ -95,7 +95,7 @@ class TestStart:
         assert whole(region, lease)
         assert bad not in region.hosts_of(lease)
 
-    def test_leases_that_start_together_start_beside_it(self, region):
+    def test_leases_that_start_together_start_beside_a_lost_host(self, region):
         leases = [region.lease(start=20) for _ in range(2)]
         region.forward(until=15)
         [bad] = region.hosts_of(leases[0])
@@ -218,7 +218,7 @@ class TestReplacedMachine:
         with pytest.raises(exception.NotEnoughResources):
             region.lease()
 
-    def test_what_is_on_the_other_machine_is_not_of_the_lease(self, region):
+    def test_servers_on_the_other_machine_are_not_of_the_lease(self, region):
         lease = region.active_lease()
         [bad] = region.hosts_of(lease)
         put_another(region, bad)
@@ -258,7 +258,9 @@ class TestReplacedMachine:
         assert region.status(lease) == 'TERMINATED'
         assert whole(region, later)
 
-    def test_it_waits_for_servers_that_came_before_it_was_added(self, region):
+    def test_a_new_machine_waits_for_servers_that_came_before_it_was_added(
+        self, region
+    ):
         lease = region.lease(start=100, end=200, minimum=2)
         put_another(region, 'one')
         server = region.cloud.intrude('one', 'somebody')
@@ -272,7 +274,9 @@ class TestReplacedMachine:
         region.forward(until=100)
         assert whole(region, lease)
 
-    def test_it_stays_open_where_no_lease_has_the_host(self, region):
+    def test_a_new_machine_stays_open_where_no_lease_has_the_host(
+        self, region
+    ):
         put_another(region, 'one')
         region.cloud.intrude('one', 'somebody')
         with pytest.raises(exception.HostInUse, match='is in use: servers'):
@@ -280,7 +284,9 @@ class TestReplacedMachine:
         assert not region.hosts.is_enrolled('one')
         assert 'one' not in region.cloud.marked
 
-    def test_it_is_refused_while_placement_has_the_old_one(self, region):
+    def test_a_new_machine_is_refused_while_placement_has_the_old_one(
+        self, region
+    ):
         old = host(region, 'one')
         put_another(region, 'one')
         region.cloud.orphans.add(old.facts.uuid)
@@ -296,7 +302,7 @@ class TestReplacedMachine:
         region.hosts.enrolment.remove(old.id, region.now)
         assert region.enrol('one').bookable
 
-    def test_each_sentence_that_is_printed_ends_in_a_whole_cloud(
+    def test_sentences_that_are_printed_end_in_a_whole_cloud(
         self, region, caplog
     ):
         auditor = region.services.audit
@@ -323,7 +329,7 @@ class TestReplacedMachine:
         assert not region.see(lease).reservations[0].missing_resources
 
     @pytest.mark.fuzz
-    def test_whoever_is_killed_while_it_is_added_it_is_added_again(
+    def test_a_machine_is_added_again_whoever_is_killed_while_adding_it(
         self, make_region
     ):
         for number in profile.steps():

@@ -108,7 +108,7 @@ def test_a_cluster_that_fails_is_undone_with_its_slots(region, magnum):
     assert not region.cloud.aggregate_hosts
 
 
-def test_what_magnum_does_not_know_is_told(region):
+def test_a_template_that_magnum_does_not_know_is_told(region):
     with pytest.raises(exception.InvalidInput, match='cluster template k9s'):
         ask(region, template='k9s')
 

@@ -48,7 +48,7 @@ class TestCordons:
                 region.lease(start=start, end=900, minimum=3)
         assert region.hosts_of(region.lease(minimum=2)) == {'two', 'three'}
 
-    def test_it_is_had_again_by_who_waits(self, region):
+    def test_an_uncordoned_host_is_had_by_a_lease_that_waits(self, region):
         act(region, 'cordon')
         waiting = region.retry(minimum=3)
         region.work()
@@ -73,7 +73,9 @@ class TestCordons:
         assert region.hosts_of(lease) == {'one', 'two', 'three'} - {name}
         assert not region.see(lease).degraded
 
-    def test_who_can_not_have_another_one_is_told_of_and_starts(self, region):
+    def test_a_lease_that_can_not_have_another_host_is_told_of_and_starts(
+        self, region
+    ):
         lease = region.lease(start=60, end=120, minimum=3)
         assert left(act(region, 'cordon')) == {lease.id}
         region.healing.heal(region.now)
@@ -83,7 +85,7 @@ class TestCordons:
         assert region.status(lease) == 'ACTIVE'
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}
 
-    def test_it_gets_another_one_as_soon_as_there_is_one(self, region):
+    def test_a_lease_gets_another_host_as_soon_as_there_is_one(self, region):
         lease = region.lease(start=60, end=120, minimum=2)
         other = region.lease(start=60, end=120)
         name = min(region.hosts_of(lease))
@@ -129,7 +131,9 @@ class TestDrains:
         assert len(region.hosts_of(lease)) == 1
         assert left(act(region, 'drain', name)) == set()
 
-    def test_its_servers_stay_until_somebody_moves_them(self, region):
+    def test_servers_of_a_drained_host_stay_until_somebody_moves_them(
+        self, region
+    ):
         lease = region.active_lease()
         [name] = region.hosts_of(lease)
         server = region.cloud.boot(name, 'lessee')
@@ -142,7 +146,9 @@ class TestDrains:
         region.look()
         assert name not in region.hosts_of(lease)
 
-    def test_who_can_not_have_another_one_goes_on_as_it_is(self, region):
+    def test_a_lease_that_can_not_have_another_host_goes_on_as_it_is(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         held = act(region, 'drain')
         assert [each.is_leaving for each in held.occupants] == [False]
@@ -150,7 +156,9 @@ class TestDrains:
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}
         assert not region.see(lease).degraded
 
-    def test_it_does_not_come_back_before_it_is_uncordoned(self, region):
+    def test_a_drained_host_does_not_come_back_before_it_is_uncordoned(
+        self, region
+    ):
         lease = region.active_lease()
         [name] = region.hosts_of(lease)
         act(region, 'drain', name)
@@ -180,13 +188,13 @@ class TestWindows:
         with region.database.reader() as session:
             assert audit.doubled(session) == []
 
-    def test_it_does_not_move_itself(self, region):
+    def test_a_window_does_not_move_itself(self, region):
         maintain(region, 60, 120)
         region.lease(start=60, end=120, minimum=2)
         with pytest.raises(exception.NotEnoughResources):
             region.lease(start=60, end=120)
 
-    def test_whom_it_concerns_is_told_if_it_can_not_be(self, region):
+    def test_leases_in_the_way_of_a_window_are_told(self, region):
         lease = region.active_lease(minimum=3)
         with pytest.raises(exception.HostInUse, match=lease.id):
             maintain(region, 30, 40)
@@ -198,7 +206,7 @@ class TestWindows:
         assert host(region).cordoned_at == region.now
 
     @pytest.mark.parametrize('why', ['cordon', 'disable'])
-    def test_it_lacks_nothing_for_that_it_is_of_a_host_that_is_withheld(
+    def test_a_window_of_a_host_that_is_withheld_lacks_nothing(
         self, region, why
     ):
         window = maintain(region, 60, 120).window
@@ -211,7 +219,7 @@ class TestWindows:
         assert not region.see(window).degraded
         assert region.hosts_of(window) == {'one'}
 
-    def test_it_begins_and_ends_as_any_lease(self, region):
+    def test_a_window_begins_and_ends_as_any_lease(self, region):
         window = maintain(region, 0, 30).window
         region.work()
         assert region.status(window) == 'ACTIVE'

@@ -78,7 +78,7 @@ def test_the_type_has_two_names_and_one_pool(region):
     assert there(region).keys() == {101, 102, 103}
 
 
-def test_it_is_on_a_segment_that_meets_both_requirements(region):
+def test_a_network_is_on_a_segment_that_meets_both_requirements(region):
     region.services.segments.enrol(
         segments.on(7, 'physnet2'), {'stitching': 'yes'}, region.now
     )
@@ -252,7 +252,7 @@ def test_start_and_end_wait_while_neutron_is_silent(region):
     assert region.status(lease) == 'TERMINATED'
 
 
-def test_what_is_asked_for_changes_until_it_is_there(region):
+def test_a_request_changes_until_its_network_is_there(region):
     lease = region.lease_of(asked(101), start=30)
     region.change(lease, network_properties='["==", "$segment_id", "102"]')
     region.forward(until=30)
@@ -262,7 +262,7 @@ def test_what_is_asked_for_changes_until_it_is_there(region):
         region.change(lease, network_name='another')
 
 
-def test_another_replaces_one_that_somebody_has_taken(region):
+def test_another_vlan_replaces_one_that_somebody_has_taken(region):
     named, free = region.lease_of(asked(102)), region.lease_of(asked())
     region.work()
     [vlan] = held(region, free)

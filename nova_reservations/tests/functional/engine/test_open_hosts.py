@@ -33,7 +33,7 @@ def drawn_in(region, lease):
 
 
 class TestWhose:
-    def test_they_are_open_to_the_own_project_while_active(self, region):
+    def test_hosts_are_open_to_the_own_project_while_active(self, region):
         lease = region.lease(start=10, consume='open')
         assert region.access.open_to('lessee') == []
         region.forward(until=11)
@@ -43,7 +43,9 @@ class TestWhose:
         region.forward(until=71)
         assert region.access.open_to('lessee') == []
 
-    def test_others_that_they_are_shared_with_have_to_ask(self, region):
+    def test_projects_that_open_hosts_are_shared_with_have_to_ask(
+        self, region
+    ):
         lease = opened(region)
         region.services.sharing.add(
             lease.id, id_of(lease), 'students', region.now
@@ -51,18 +53,18 @@ class TestWhose:
         assert region.access.open_to('students') == []
         region.access.admit(id_of(lease), 'students', in_slot=False)
 
-    def test_one_of_many_can_be_asked_for(self, region):
+    def test_a_single_reservation_of_many_can_be_asked_for(self, region):
         first, second = opened(region), opened(region)
         only = region.access.open_to('lessee', only=id_of(second))
         assert [found.reservation_id for found in only] == [id_of(second)]
         assert region.access.open_to('somebody', only=id_of(first)) == []
 
-    def test_they_are_for_those_who_ask_unless_told_otherwise(self, region):
+    def test_hosts_are_for_those_who_ask_unless_told_otherwise(self, region):
         lease = region.active_lease()
         assert lease.reservations[0].params['consume'] == 'targeted'
         assert region.access.open_to('lessee') == []
 
-    def test_they_are_opened_until_they_start(self, region):
+    def test_hosts_are_opened_until_their_lease_starts(self, region):
         lease = region.lease(start=10)
         region.change(lease, consume='open')
         region.change(lease, consume='targeted')
@@ -75,7 +77,7 @@ class TestWhose:
 
 
 class TestServers:
-    def test_they_are_shown_while_they_are_there(self, region):
+    def test_servers_are_shown_while_they_are_there(self, region):
         lease = opened(region)
         server = drawn_in(region, lease)
         region.cloud.intrude(min(region.hosts_of(lease)), 'lessee')
@@ -85,13 +87,13 @@ class TestServers:
             'servers': sorted([server, hinted])
         }
 
-    def test_they_are_copied_before_the_end(self, region):
+    def test_servers_are_copied_before_the_end(self, region):
         lease = opened(region, end=80, before_end='snapshot')
         server = drawn_in(region, lease)
         region.forward(until=79)
         assert [copied for copied, _ in region.cloud.images] == [server]
 
-    def test_they_follow_their_lease_to_another_host(self, make_region):
+    def test_servers_follow_their_lease_to_another_host(self, make_region):
         region = make_region('one', 'two')
         region.opts.set_override('heal_evacuate', True, group='reservations')
         lease = opened(region)
@@ -113,7 +115,7 @@ class TestEnd:
             ('migrate', lambda cloud: cloud.migrated),
         ],
     )
-    def test_they_leave_as_those_that_have_asked(
+    def test_servers_leave_as_those_that_have_asked(
         self, region, action, becomes_of
     ):
         lease = opened(region, end_action=action)
@@ -134,7 +136,7 @@ class TestEnd:
         assert set(region.cloud.instances) == {stranger}
         assert region.status(lease) == 'TERMINATING'
 
-    def test_one_of_others_is_left_whatever_is_recorded(self, region):
+    def test_a_server_of_others_is_left_whatever_is_recorded(self, region):
         lease = opened(region)
         [host] = region.hosts_of(lease)
         other = region.cloud.intrude(host, 'somebody')
@@ -142,7 +144,7 @@ class TestEnd:
         region.forward(until=61)
         assert set(region.cloud.instances) == {other}
 
-    def test_one_that_is_being_built_is_deleted(self, region):
+    def test_a_server_that_is_being_built_is_deleted(self, region):
         lease = opened(region, end_action='shelve')
         region.cloud.build('server', 'lessee', 'building')
         record(region, lease, 'server')
@@ -150,7 +152,9 @@ class TestEnd:
         assert region.status(lease) == 'TERMINATED'
         assert 'server' not in region.cloud.unbuilt
 
-    def test_one_that_is_recorded_after_the_end_began_leaves_too(self, region):
+    def test_a_server_that_is_recorded_after_the_end_began_leaves_too(
+        self, region
+    ):
         """The claim was there before the end, so the end has waited for the
         server."""
         lease = opened(region)
@@ -163,7 +167,7 @@ class TestEnd:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.instances == {}
 
-    def test_one_that_has_left_its_hosts_is_left(self, region):
+    def test_a_server_that_has_left_its_hosts_is_left(self, region):
         lease = opened(region)
         server = record(
             region, lease, region.cloud.intrude('elsewhere', 'lessee')

@@ -44,7 +44,7 @@ def one_left(make_region):
     return make
 
 
-def test_what_was_let_in_just_before_the_end_is_seen(one_left):
+def test_a_volume_that_was_let_in_just_before_the_end_is_seen(one_left):
     region, lease, name = one_left(settle=datetime.timedelta(seconds=30))
     volumes = region.cloud.volumes
     region.forward(until=60.3)
@@ -58,7 +58,7 @@ def test_what_was_let_in_just_before_the_end_is_seen(one_left):
     assert there(region) == []
 
 
-def test_where_access_could_not_be_taken_before_it_settles_from_then_on(
+def test_a_pool_settles_from_when_access_could_be_taken(
     one_left,
 ):
     region, lease, name = one_left()

@@ -87,7 +87,7 @@ def add_record(region, *ends):
             )
 
 
-def test_what_is_over_goes_and_what_is_active_or_to_come_stays(region):
+def test_leases_that_are_over_go_and_those_active_or_to_come_stay(region):
     done = region.services.purge.purge(purge.Asked(leases=region.now))
     assert statuses(region) == ['ACTIVE', 'PENDING']
     assert (done['leases'], done['reservations']) == (2, 2)
@@ -100,7 +100,7 @@ def test_what_is_over_goes_and_what_is_active_or_to_come_stays(region):
     )
 
 
-def test_what_ended_after_the_time_stays(region):
+def test_a_lease_that_ended_after_the_time_stays(region):
     before = region.now - datetime.timedelta(minutes=15)
     done = region.services.purge.purge(purge.Asked(leases=before))
     assert done['leases'] == 1

@@ -95,7 +95,7 @@ def found(region, kind):
 
 
 @pytest.mark.parametrize(('seconds', 'told'), [(60, True), (-1, False)])
-def test_what_stays_among_hosts_is_counted_while_there_is_time(
+def test_promises_that_stay_are_counted_while_there_is_time(
     make_region, seconds, told
 ):
     region = make_region()

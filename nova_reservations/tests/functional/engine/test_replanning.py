@@ -123,7 +123,7 @@ class TestCreate:
         assert region.hosts_of(begun) == region.hosts_of(long) == {'two'}
         assert region.hosts_of(lease) == {'one'}
 
-    def test_what_has_begun_stays(self, region):
+    def test_a_lease_that_has_begun_stays(self, region):
         begun = put_on(region, 'one', 0, 30)
         region.work()
         assert region.status(begun) == 'ACTIVE'
@@ -153,13 +153,15 @@ class TestCreate:
         assert region.hosts_of(lease) == {'two'}
         assert region.hosts_of(late) == {'one'}
 
-    def test_what_a_worker_holds_stays(self, region, crossed):
+    def test_a_lease_that_a_worker_holds_stays(self, region, crossed):
         for lease in crossed:
             claim(region, lease, 'a worker')
         with pytest.raises(exception.NotEnoughResources):
             region.lease(end=240)
 
-    def test_what_only_one_host_can_do_stays_there(self, make_region):
+    def test_a_lease_that_only_one_host_can_have_stays_there(
+        self, make_region
+    ):
         region = make_region('one')
         region.add_host('two', enrol=False)
         region.enrol('two', gpu='yes')
@@ -200,7 +202,7 @@ class TestCreate:
         lease = region.lease(end=ever)
         assert len(region.hosts_of(lease)) == 1
 
-    def test_it_can_be_switched_off(self, make_region):
+    def test_replanning_can_be_switched_off(self, make_region):
         region = make_region('one', 'two', replan_limit=0)
         put_on(region, 'one', 60, 90)
         put_on(region, 'two', 150, 180)
@@ -324,7 +326,9 @@ class TestWaiting:
         assert moved(region, *others) == 1
         assert region.hosts_of(waits).isdisjoint(region.hosts_of(others[0]))
 
-    def test_not_for_one_behind_another_that_waits(self, make_region):
+    def test_no_promise_moves_for_a_lease_behind_another_that_waits(
+        self, make_region
+    ):
         region = make_region('one', 'two')
         put_on(region, 'one', 60, 90)
         gone = put_on(region, 'one', 100, 200)
@@ -336,14 +340,16 @@ class TestWaiting:
         assert region.status(first) == 'CREATING'
         assert region.status(second) == 'CREATING'
 
-    def test_not_where_it_is_switched_off(self, make_region):
+    def test_no_promise_moves_where_replanning_is_switched_off(
+        self, make_region
+    ):
         region, waits, others = self.wait(make_region, replan_limit=0)
         region.delete(others.pop())
         region.work()
         assert region.status(waits) == 'CREATING'
 
 
-def test_those_who_wait_get_what_a_promise_leaves(make_region):
+def test_leases_that_wait_get_what_a_promise_leaves(make_region):
     region = make_region('one')
     region.add_host('two', enrol=False)
     region.enrol('two', gpu='yes')

@@ -64,7 +64,7 @@ def used(folder):
     return lambda: {file.stem: file.read_text() for file in folder.iterdir()}
 
 
-def test_it_is_leased_started_and_ended(region, used):
+def test_a_licence_is_leased_started_and_ended(region, used):
     lease = ask(region, '3', start=5)
     [reservation] = lease.reservations
     assert reservation.params == {'seats': 3, 'resource_properties': ''}
@@ -101,7 +101,7 @@ def test_a_start_that_the_type_refuses_leaves_nothing(region, folder):
     assert ask(region, 4)
 
 
-def test_one_with_a_property_can_be_asked_for(region, used):
+def test_a_licence_with_a_property_can_be_asked_for(region, used):
     add(region, 'eda', 1, vendor='acme')
     wanted = '["==", "$vendor", "acme"]'
     ask(region, resource_properties=wanted)
@@ -123,7 +123,7 @@ def test_one_with_a_property_can_be_asked_for(region, used):
         ('["==", "$id", "cad"]', 'id is a number'),
     ],
 )
-def test_what_can_not_be_asked_for_is_told(region, asked, refusal):
+def test_properties_that_can_not_be_asked_for_are_told(region, asked, refusal):
     with pytest.raises(exception.InvalidInput, match=refusal):
         ask(region, resource_properties=asked)
 
@@ -135,7 +135,7 @@ def test_how_many_there_must_be_can_be_asked_for(region, used):
     assert used() == {'site': 'lessee: 1'}
 
 
-def test_one_that_fails_is_replaced(region, folder, used):
+def test_a_licence_that_fails_is_replaced(region, folder, used):
     lease = ask(region)
     region.work()
     [first] = used()
@@ -150,7 +150,7 @@ def test_one_that_fails_is_replaced(region, folder, used):
     assert ask(region, 3)
 
 
-def test_one_that_is_said_to_have_failed_is_replaced(region, used):
+def test_a_licence_that_is_said_to_have_failed_is_replaced(region, used):
     ask(region)
     region.work()
     [first] = used()
@@ -179,7 +179,7 @@ def test_one_that_is_said_to_have_failed_is_replaced(region, used):
     assert first not in used()
 
 
-def test_its_end_is_waited_for(region, folder):
+def test_the_end_of_a_licence_is_waited_for(region, folder):
     lease = ask(region)
     region.forward(until=59)
     [file] = folder.iterdir()
@@ -201,7 +201,7 @@ def test_an_active_lease_of_it_grows(region, used):
     assert list(used().values()) == ['lessee: 2']
 
 
-def test_one_that_comes_is_for_those_who_lack_it(region, folder, used):
+def test_a_licence_that_comes_is_for_leases_that_lack_it(region, folder, used):
     lease = ask(region, 4)
     region.work()
     (folder / 'cad.revoked').touch()
@@ -214,7 +214,7 @@ def test_one_that_comes_is_for_those_who_lack_it(region, folder, used):
     assert not region.see(lease).reservations[0].missing_resources
 
 
-def test_more_of_one_is_for_those_who_wait(region):
+def test_more_seats_of_a_licence_are_for_leases_that_wait(region):
     ask(region, 4)
     lease = ask(region, lease_type=states.LeaseType.RETRY)
     region.work()
@@ -224,7 +224,7 @@ def test_more_of_one_is_for_those_who_wait(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_one_can_go_when_no_lease_has_it(region):
+def test_a_licence_can_go_when_no_lease_has_it(region):
     lease = ask(region, 4)
     one = named(region, 'cad')
     with pytest.raises(
@@ -258,7 +258,9 @@ def test_no_fewer_are_left_than_are_promised(region):
         ask(region, 3)
 
 
-def test_what_is_over_and_not_given_back_is_promised(region, folder):
+def test_seats_of_a_lease_that_is_over_and_not_given_back_are_promised(
+    region, folder
+):
     ask(region, 4)
     region.forward(until=59)
     for file in list(folder.iterdir()):
@@ -290,7 +292,7 @@ def test_a_property_that_a_lease_was_planned_with_stays(region):
     }
 
 
-def test_what_has_changed_of_one_that_a_lease_has_is_healed(region, used):
+def test_a_licence_of_a_lease_that_has_changed_is_healed(region, used):
     """The property is changed in the database, as operators are not allowed
     to."""
     one = add(region, 'eda', 1, vendor='acme')
@@ -307,13 +309,13 @@ def test_what_has_changed_of_one_that_a_lease_has_is_healed(region, used):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_there_is_one_of_a_name(region):
+def test_a_name_is_of_a_single_licence(region):
     with pytest.raises(exception.ResourceExists, match='cad'):
         add(region, 'cad', 5)
     assert [each.name for each in find(region)] == ['cad', 'fem']
 
 
-def test_there_is_one_of_a_uuid(region):
+def test_a_uuid_is_of_a_single_licence(region):
     def insert(name):
         return region.resources.add(
             licences.NAME, name, region.now, uuid='its id in the cloud'
@@ -363,6 +365,6 @@ def test_a_property_that_is_a_fact_is_refused(region, name):
 
 
 @pytest.mark.parametrize('asked', [{}, {'seats': 0}, {'seats': '1', 'x': 1}])
-def test_its_schema_refuses_what_it_can_not_use(asked):
+def test_the_schema_of_a_type_refuses_what_it_can_not_use(asked):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(asked, licences.Licence.schema)

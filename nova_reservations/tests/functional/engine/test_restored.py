@@ -60,7 +60,9 @@ KINDS = {
 
 class TestLeasesMadeSince:
     @pytest.mark.parametrize('kind', KINDS)
-    def test_what_they_have_is_left_and_named(self, make_region, kind):
+    def test_resources_of_a_lost_lease_are_left_and_named(
+        self, make_region, kind
+    ):
         options, prepare = KINDS[kind]
         region = make_region('one', 'two', **options)
         asked = prepare(region)
@@ -92,7 +94,7 @@ class TestLeasesMadeSince:
         [problem] = problems(region)
         assert server in problem
 
-    def test_who_leases_their_hosts_next_finds_the_servers(self, region):
+    def test_the_next_lease_of_their_hosts_finds_the_servers(self, region):
         backup = back_up(region)
         lease = region.active_lease(resource_properties=ONE)
         server = region.cloud.boot('one', lease.project_id)
@@ -126,7 +128,9 @@ class TestLeasesMadeSince:
         do_all(region)
         assert problems(region) == []
 
-    def test_one_that_was_prepared_has_left_its_aggregate(self, region):
+    def test_a_lost_lease_that_was_prepared_has_left_its_aggregate(
+        self, region
+    ):
         backup = back_up(region)
         lease = region.active_lease(start=5)
         restore(region, backup)
@@ -142,7 +146,9 @@ class TestLeasesChangedSince:
         region.cloud.boot('one', lease.project_id, 'a server')
         return lease
 
-    def test_one_that_was_prolonged_ends_at_its_old_end(self, region, lease):
+    def test_a_lease_that_was_prolonged_ends_at_its_old_end(
+        self, region, lease
+    ):
         backup = back_up(region)
         region.change(lease, end=90)
         region.forward(until=40)
@@ -151,7 +157,9 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.instances == {}
 
-    def test_but_not_if_that_is_done_again_first(self, region, lease):
+    def test_a_lease_that_is_prolonged_again_first_does_not_end(
+        self, region, lease
+    ):
         backup = back_up(region)
         region.change(lease, end=90)
         region.forward(until=40)
@@ -162,7 +170,7 @@ class TestLeasesChangedSince:
         assert 'a server' in region.cloud.instances
         assert problems(region) == []
 
-    def test_one_that_has_ended_ends_once_more(self, region, lease):
+    def test_a_lease_that_has_ended_ends_once_more(self, region, lease):
         backup = back_up(region)
         region.forward(until=40)
         restore(region, backup)
@@ -170,7 +178,7 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'TERMINATED'
         assert problems(region) == []
 
-    def test_its_second_end_touches_no_servers_of_who_came_next(
+    def test_the_second_end_of_a_lease_touches_no_servers_of_the_next(
         self, region, lease
     ):
         backup = back_up(region)
@@ -187,7 +195,9 @@ class TestLeasesChangedSince:
         assert server in region.cloud.instances
         assert region.aggregate_of(following) == {'one'}
 
-    def test_one_that_was_deleted_is_active_without_hosts(self, region, lease):
+    def test_a_lease_that_was_deleted_is_active_without_hosts(
+        self, region, lease
+    ):
         backup = back_up(region)
         region.delete(lease)
         region.forward(until=2)
@@ -202,7 +212,7 @@ class TestLeasesChangedSince:
         assert problems(region) == []
 
     @pytest.mark.parametrize('kind', KINDS)
-    def test_one_that_has_started_starts_again_as_it_is(
+    def test_a_lease_that_has_started_starts_again_as_it_is(
         self, make_region, kind
     ):
         options, prepare = KINDS[kind]
@@ -221,7 +231,7 @@ class TestLeasesChangedSince:
         assert region.status(lease) == 'ACTIVE'
         assert left(region) == before
 
-    def test_one_that_waited_and_has_started_waits_beside_what_it_has(
+    def test_a_lease_that_waited_and_started_waits_beside_what_it_has(
         self, region
     ):
         before = region.lease(end=10, minimum=3)
@@ -246,7 +256,7 @@ class TestStacks:
     def region(self, make_region):
         return stack_leases.region_of(make_region)
 
-    def test_one_of_a_lost_lease_is_left(self, region):
+    def test_a_stack_of_a_lost_lease_is_left(self, region):
         backup = back_up(region)
         stack_leases.active(region)
         before = left(region)['stacks_made']
@@ -255,7 +265,7 @@ class TestStacks:
         repair(region)
         assert left(region)['stacks_made'] == before != {}
 
-    def test_one_of_a_lease_that_has_started_is_not_over(self, region):
+    def test_a_stack_of_a_lease_that_has_started_is_not_over(self, region):
         lease = stack_leases.ask(region, start=20, end=90)
         backup = back_up(region)
         region.forward(until=20)
@@ -287,13 +297,17 @@ class TestDrainableHosts:
         do_all(region)
         return region
 
-    def test_one_stays_closed_while_its_reservation_is_in_nova(self, region):
+    def test_a_drained_host_stays_closed_while_its_reservation_is_in_nova(
+        self, region
+    ):
         assert 'green' in region.cloud.marked
         assert region.fenced() == set()
         [problem] = problems(region)
         assert 'is of no lease' in problem
 
-    def test_it_is_opened_after_that(self, region):
+    def test_a_drained_host_is_opened_when_its_reservation_has_left_nova(
+        self, region
+    ):
         repair(region)
         assert 'green' in region.cloud.marked
         [problem] = problems(region)
@@ -304,7 +318,7 @@ class TestDrainableHosts:
 
 
 class TestHosts:
-    def test_one_that_was_enrolled_since_is_named_and_added(self, region):
+    def test_a_host_that_was_enrolled_since_is_named_and_added(self, region):
         region.add_host('four', enrol=False)
         backup = back_up(region)
         region.enrol('four')
@@ -315,7 +329,7 @@ class TestHosts:
         region.enrol('four')
         assert problems(region) == []
 
-    def test_it_is_open_once_it_is_added_with_servers_on_it(self, region):
+    def test_a_host_is_open_once_it_is_added_with_servers_on_it(self, region):
         region.add_host('four', enrol=False)
         backup = back_up(region)
         region.enrol('four')
@@ -339,7 +353,7 @@ class TestHosts:
         do_all(region)
         return host
 
-    def test_one_that_was_removed_since_is_named(self, region, removed):
+    def test_a_host_that_was_removed_since_is_named(self, region, removed):
         assert 'two' not in region.cloud.marked
         found = problems(region)
         assert len(found) == 3
@@ -347,7 +361,9 @@ class TestHosts:
         assert 'Host two is not in the aggregate freepool' in found[1]
         assert 'Server ordinary of project somebody' in found[2]
 
-    def test_it_is_removed_again_though_it_has_servers(self, region, removed):
+    def test_a_host_is_removed_again_though_it_has_servers(
+        self, region, removed
+    ):
         region.hosts.enrolment.remove(removed.id, region.now)
         assert problems(region) == []
         assert 'two' not in region.cloud.marked

@@ -26,7 +26,7 @@ def test_with_capacity_a_retry_lease_is_as_any_other(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_without_it_is_kept_and_says_until_when_it_waits(make_region):
+def test_a_retry_lease_without_capacity_says_until_when_it_waits(make_region):
     region = make_region('one')
     region.lease(end=120)
     lease = region.retry(retries=3)
@@ -40,7 +40,7 @@ def test_without_it_is_kept_and_says_until_when_it_waits(make_region):
     assert region.aggregate_of(lease) is None
 
 
-def test_when_its_tries_are_over_it_is_in_error_with_the_last_refusal(
+def test_a_lease_without_tries_left_is_in_error_with_the_last_refusal(
     make_region,
 ):
     region = make_region('one')
@@ -72,7 +72,7 @@ def test_no_lease_is_tried_more_often_than_the_operator_allows(
 
 
 @pytest.mark.parametrize('wait', [datetime.timedelta(days=7), minutes(90)])
-def test_it_waits_as_long_as_the_operator_allows(make_region, wait):
+def test_a_lease_waits_as_long_as_the_operator_allows(make_region, wait):
     region = make_region('one', max_create_wait=wait)
     region.lease(end=60 * 24 * 30)
     lease = region.retry(duration=10)
@@ -111,14 +111,16 @@ def test_retries_are_counted_to_the_last_second_of_the_longest_wait(
     'never',
     [{'max_create_wait': minutes(0)}, {'max_create_retries': 0}],
 )
-def test_where_the_operator_lets_nobody_wait_it_is_refused(make_region, never):
+def test_a_retry_lease_is_refused_where_the_operator_lets_nobody_wait(
+    make_region, never
+):
     region = make_region('one', **never)
     region.lease(end=120)
     with pytest.raises(exception.NotEnoughResources):
         region.retry()
 
 
-def test_who_may_not_be_tried_again_is_refused_at_once(make_region):
+def test_a_lease_that_may_not_be_tried_again_is_refused_at_once(make_region):
     region = make_region('one')
     region.lease(end=120)
     with pytest.raises(exception.NotEnoughResources):
@@ -130,7 +132,7 @@ def test_only_a_retry_lease_may_say_how_often(region):
         region.lease_of((objects.HOST, {'min': 1, 'max': 1}), max_retries=3)
 
 
-def test_it_is_tried_at_once_when_a_lease_ends(make_region):
+def test_a_lease_is_tried_at_once_when_another_ends(make_region):
     region = make_region('one')
     region.active_lease(end=20.5)
     lease = region.retry(end=60, retries=100)
@@ -277,7 +279,7 @@ def test_a_wait_is_over_when_less_than_a_minute_would_be_left(make_region):
     )
 
 
-def test_who_waits_may_start_later(make_region):
+def test_a_lease_that_waits_may_start_later(make_region):
     region = make_region('one')
     holder = region.lease(start=20, end=60)
     lease = region.retry(start=30, duration=10)
@@ -300,7 +302,7 @@ def positions(region, *waiting):
     return [found.get(lease.id) for lease in waiting]
 
 
-def test_its_place_is_its_number_among_all_that_wait(make_region):
+def test_the_place_of_a_lease_is_its_number_among_all_that_wait(make_region):
     region = make_region('one')
     holder = region.active_lease(end=120)
     other = {'resource_properties': '["==", "$vcpus", "1000"]'}
@@ -309,7 +311,7 @@ def test_its_place_is_its_number_among_all_that_wait(make_region):
     assert positions(region, waiting[2], waiting[1]) == [3, 2]
 
 
-def test_its_place_moves_as_those_ahead_leave(make_region):
+def test_the_place_of_a_lease_moves_as_those_ahead_leave(make_region):
     region = make_region('one')
     holder = region.active_lease(end=120)
     first, second, third = (region.retry(duration=10) for _ in range(3))
@@ -345,7 +347,7 @@ def test_a_lease_that_left_since_it_was_read_has_no_place(make_region):
 # While it waits
 
 
-def test_it_can_be_listed_renamed_and_deleted(make_region):
+def test_a_lease_that_waits_can_be_listed_renamed_and_deleted(make_region):
     region = make_region('one')
     region.active_lease(end=120)
     lease = region.retry()
@@ -357,7 +359,7 @@ def test_it_can_be_listed_renamed_and_deleted(make_region):
         region.see(lease)
 
 
-def test_what_it_asks_for_can_be_changed_and_is_tried_at_once(make_region):
+def test_a_lease_whose_request_is_changed_is_tried_at_once(make_region):
     region = make_region('one', 'two')
     region.active_lease(end=120)
     lease = region.retry(minimum=2, end=60)

@@ -38,7 +38,7 @@ def test_slots_for_servers_are_waited_for_too(make_region):
     assert region.status(some) == 'ACTIVE'
 
 
-def test_those_who_wait_are_served_in_the_order_of_their_arrival(
+def test_leases_that_wait_are_served_in_the_order_of_their_arrival(
     make_region,
 ):
     region = make_region('one')
@@ -59,7 +59,7 @@ def test_those_who_wait_are_served_in_the_order_of_their_arrival(
     ]
 
 
-def test_small_ones_do_not_starve_a_large_one(make_region):
+def test_small_leases_do_not_starve_a_large_one(make_region):
     region = make_region('one', 'two')
     region.active_lease(end=10)
     region.active_lease(end=20)
@@ -72,7 +72,9 @@ def test_small_ones_do_not_starve_a_large_one(make_region):
     assert region.status(small) == 'CREATING'
 
 
-def test_who_waits_for_other_hosts_does_not_wait_for_them(make_region):
+def test_leases_that_want_different_hosts_do_not_wait_for_each_other(
+    make_region,
+):
     region = make_region('one')
     region.cloud.known['two'] = fake_cloud.facts('two')
     region.enrol('two', gpu='yes')
@@ -89,7 +91,7 @@ def test_who_waits_for_other_hosts_does_not_wait_for_them(make_region):
     assert region.hosts_of(other) == {'one'}
 
 
-def test_what_the_first_leaves_is_for_the_next_at_once(make_region):
+def test_a_host_that_the_first_leaves_is_for_the_next_at_once(make_region):
     region = make_region('one', 'two')
     holder = region.active_lease(end=120, minimum=2)
     first, second = region.retry(), region.retry()
@@ -101,7 +103,7 @@ def test_what_the_first_leaves_is_for_the_next_at_once(make_region):
     assert region.status(first) == region.status(second) == 'ACTIVE'
 
 
-def test_who_waits_for_another_time_is_in_nobodys_way(make_region):
+def test_a_lease_that_waits_for_another_time_is_in_nobodys_way(make_region):
     region = make_region('one')
     late = region.lease(start=100, end=120)
     region.retry(start=90, end=110)
@@ -138,7 +140,7 @@ def test_a_new_lease_may_overtake(make_region):
     assert region.status(large) == 'CREATING'
 
 
-def test_but_not_while_the_turn_of_another_is_being_tried(make_region):
+def test_a_new_lease_does_not_overtake_one_that_is_being_tried(make_region):
     region = make_region('one')
     holder = region.lease(start=20, end=50)
     first = region.retry()
@@ -159,7 +161,9 @@ def test_but_not_while_the_turn_of_another_is_being_tried(make_region):
     assert region.status(first) == 'ACTIVE'
 
 
-def test_when_it_is_deleted_the_next_is_tried_at_once(make_region):
+def test_the_next_lease_is_tried_at_once_when_the_first_is_deleted(
+    make_region,
+):
     region = make_region('one', 'two')
     region.active_lease(end=120)
     large = region.retry(minimum=2)
@@ -171,7 +175,7 @@ def test_when_it_is_deleted_the_next_is_tried_at_once(make_region):
     assert region.status(small) == 'ACTIVE'
 
 
-def test_it_goes_on_when_all_workers_are_others(make_region):
+def test_a_wait_goes_on_when_all_workers_are_others(make_region):
     region = make_region('one')
     region.active_lease(end=20)
     lease = region.retry(end=60)
@@ -180,7 +184,7 @@ def test_it_goes_on_when_all_workers_are_others(make_region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_what_came_free_while_no_worker_was_there_is_had_by_the_first(
+def test_a_host_freed_while_no_worker_was_there_is_had_by_the_first(
     make_region,
 ):
     region = make_region('one')
@@ -195,7 +199,7 @@ def test_what_came_free_while_no_worker_was_there_is_had_by_the_first(
 
 
 @pytest.mark.parametrize('number', [1, 2])
-def test_what_is_freed_while_it_is_looked_at_is_not_missed(
+def test_a_host_freed_while_a_lease_is_looked_at_is_not_missed(
     make_region, number
 ):
     """The host is freed before the claim, or before the record that the lease

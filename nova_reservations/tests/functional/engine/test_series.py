@@ -72,7 +72,9 @@ def region(make_region):
 
 
 class TestCreate:
-    def test_each_is_an_ordinary_lease_on_the_same_hosts(self, region):
+    def test_leases_of_a_series_are_ordinary_ones_on_the_same_hosts(
+        self, region
+    ):
         made = create(region, 60, 120).leases
         assert starts(made, region) == [0, 1, 2]
         assert len({lease.series_id for lease in made}) == 1
@@ -90,7 +92,7 @@ class TestCreate:
         ]
         assert told == [lease.id for lease in made]
 
-    def test_they_start_and_end_each_at_its_time(self, region):
+    def test_leases_of_a_series_start_and_end_each_at_its_time(self, region):
         first, second, _ = create(region, 0, 60).leases
         region.work()
         assert first.lease_type == states.LeaseType.IMMEDIATE
@@ -100,7 +102,7 @@ class TestCreate:
         assert region.status(first) == 'TERMINATED'
         assert region.status(second) == 'ACTIVE'
 
-    def test_all_or_none(self, region):
+    def test_a_series_is_had_as_a_whole_or_not_at_all(self, region):
         region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60, minimum=1)
         before = region.picture()
         with pytest.raises(exception.NotEnoughResources) as refused:
@@ -111,7 +113,7 @@ class TestCreate:
         assert '2 hosts match, 1 is taken in this window' in str(refused.value)
         assert region.picture() == before
 
-    def test_in_part_what_fits_is_had(self, region):
+    def test_a_series_in_part_has_the_leases_that_fit(self, region):
         region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
         made = create(region, 0, 60, partial=True, min=2, max=2)
         assert starts(made.leases, region) == [0, 2]
@@ -133,7 +135,9 @@ class TestCreate:
         assert region.picture() == before
         assert 'lease.create' not in dict(region.notes)
 
-    def test_what_stops_half_way_leaves_nothing(self, region, monkeypatch):
+    def test_a_creation_that_stops_half_way_leaves_nothing(
+        self, region, monkeypatch
+    ):
         before, calls, real = region.picture(), [], allocations.insert
 
         def stopped(*args):
@@ -162,7 +166,7 @@ class TestCreate:
                 lease, series.Repeat(DAY, 2), region.now
             )
 
-    def test_what_would_be_too_large_is_refused_before_it_is_planned(
+    def test_a_series_that_would_be_too_large_is_refused_before_its_plan(
         self, region
     ):
         with pytest.raises(exception.InvalidInput, match='4096 hosts'):
@@ -273,7 +277,9 @@ class TestCleaning:
 
 
 class TestDelete:
-    def test_all_go_and_those_that_are_used_when_they_have_ended(self, region):
+    def test_leases_of_a_series_go_and_used_ones_when_they_have_ended(
+        self, region
+    ):
         made = create(region, 0, 60).leases
         region.work()
         [left] = region.services.series.delete(made[0].series_id, region.now)
@@ -282,7 +288,7 @@ class TestDelete:
         with pytest.raises(exception.NotFound):
             region.services.series.get(made[0].series_id)
 
-    def test_it_goes_on_where_it_was_cut_off(self, region):
+    def test_a_deletion_goes_on_where_it_was_cut_off(self, region):
         made = create(region, 60, 120).leases
         region.delete(made[1])
         found = region.services.series.get(made[0].series_id)
@@ -394,12 +400,14 @@ class TestShares:
         with pytest.raises(exception.NotEnoughResources):
             self._slots(region, 6, 1)
 
-    def test_what_one_of_them_takes_is_not_for_the_next(self, region):
+    def test_room_that_a_lease_of_a_series_takes_is_not_for_the_next(
+        self, region
+    ):
         with pytest.raises(exception.NotEnoughResources) as refused:
             self._slots(region, 6, 9)
         assert 'lease 2 of 3' in str(refused.value)
 
-    def test_leases_that_follow_each_other_have_all_of_it(self, region):
+    def test_leases_that_follow_each_other_have_all_of_a_host(self, region):
         assert len(self._slots(region, 4, 16).leases) == 3
 
     def test_slots_of_leases_that_only_touch_are_not_added_up(self, cleaned):

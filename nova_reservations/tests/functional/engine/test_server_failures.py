@@ -76,7 +76,7 @@ def host_of(region, name):
 
 
 class TestFlags:
-    def test_they_say_that_its_host_is_forced_down(self, make):
+    def test_flags_say_that_the_host_is_forced_down(self, make):
         region = make('one')
         lease, _ = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
@@ -127,7 +127,7 @@ class TestFlags:
         look(region, after=10)
         assert flags(region, lease) == WHOLE
 
-    def test_they_are_of_those_on_the_host(self, make):
+    def test_flags_are_of_leases_with_servers_on_the_host(self, make):
         region = make('one', 'two')
         first, _ = lease_of(region, 'one', end=300)
         second, _ = lease_of(region, 'two', end=300)
@@ -136,7 +136,7 @@ class TestFlags:
         assert flags(region, first) == WHOLE
         assert flags(region, second) == FAILED
 
-    def test_they_are_cleared_when_its_user_has_moved_or_shelved_it(
+    def test_flags_are_cleared_when_the_server_was_moved_or_shelved(
         self, make
     ):
         region = make('one', 'two')
@@ -154,7 +154,7 @@ class TestFlags:
         look(region, after=1)
         assert flags(region, lease) == WHOLE
 
-    def test_they_are_cleared_when_it_is_deleted(self, make):
+    def test_flags_are_cleared_when_the_server_is_deleted(self, make):
         region = make('one', 'two')
         lease, [deleted, kept] = lease_of(region, 'one', count=2, end=300)
         region.cloud.instances[kept] = dataclasses.replace(
@@ -192,7 +192,7 @@ class TestFlags:
         look(region, after=1)
         assert flags(region, lease) == FAILED
 
-    def test_one_on_a_host_that_is_down_is_not_back(self, make):
+    def test_a_server_on_a_host_that_is_down_is_not_back(self, make):
         region = make('one', 'two')
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
@@ -267,7 +267,9 @@ class TestFlags:
         region.work()
         assert flags(region, lease) == FAILED
 
-    def test_and_to_look_again_until_nothing_is_down(self, notified):
+    def test_a_notification_makes_a_worker_look_until_nothing_is_down(
+        self, notified
+    ):
         region = notified
         lease, _ = lease_of(region, 'one', end=300)
         region.cloud.fail('one')
@@ -285,7 +287,7 @@ class TestFlags:
 
 
 class TestEvacuation:
-    def test_it_leaves_a_host_that_is_forced_down(self, make):
+    def test_a_server_leaves_a_host_that_is_forced_down(self, make):
         region = make('one', 'two', heal_evacuate=True)
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
@@ -295,7 +297,7 @@ class TestEvacuation:
         assert flags(region, lease) == WHOLE
         assert region.told(lease)[-2:] == HEALED
 
-    def test_not_one_that_may_still_run(self, make):
+    def test_a_server_that_may_still_run_is_not_evacuated(self, make):
         region = make('one', 'two', heal_evacuate=True, down_after=minutes(0))
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one')
@@ -306,14 +308,16 @@ class TestEvacuation:
         look(region, after=1)
         assert host_of(region, name) == 'two'
 
-    def test_nor_where_the_operator_does_not_want_it(self, make):
+    def test_a_server_stays_where_the_operator_does_not_want_it_moved(
+        self, make
+    ):
         region = make('one', 'two')
         _, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
         look(region)
         assert host_of(region, name) == 'one'
 
-    def test_nor_when_its_lease_ends_meanwhile(self, make):
+    def test_a_server_whose_lease_ends_meanwhile_is_not_evacuated(self, make):
         region = make('one', 'two', heal_evacuate=True)
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
@@ -328,7 +332,7 @@ class TestEvacuation:
         assert 'evacuate' not in region.cloud.writes
         assert name not in region.cloud.instances
 
-    def test_what_finds_no_place_is_tried_again(self, make):
+    def test_a_server_that_finds_no_place_is_tried_again(self, make):
         region = make('one', heal_evacuate=True)
         lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
@@ -358,7 +362,7 @@ class TestEvacuation:
             'three',
         ]
 
-    def test_those_that_come_back_last_have_the_time_to(self, make):
+    def test_hosts_that_come_back_last_have_the_time_to(self, make):
         region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
         _, [name] = lease_of(region, 'one', end=300)
         for failing in ('one', 'two', 'three'):

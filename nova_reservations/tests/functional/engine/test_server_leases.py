@@ -76,7 +76,7 @@ def reservation(region, lease):
     return region.see(lease).server_reservation
 
 
-def test_it_is_active_when_its_server_runs(region):
+def test_a_lease_is_active_when_its_server_runs(region):
     lease, [name] = made(region, end=120)
     region.work()
     assert region.status(lease) == 'STARTING'
@@ -96,7 +96,7 @@ def test_nothing_is_told_of_a_lease_that_nova_refuses(region):
     assert region.notes == []
 
 
-def test_without_an_answer_it_waits_for_five_minutes(region):
+def test_a_lease_without_an_answer_waits_for_five_minutes(region):
     lease = request(region)
     region.forward(until=4.9)
     assert region.status(lease) == 'CREATING'
@@ -132,7 +132,7 @@ def test_no_server_is_made_for_a_lease_that_was_given_up(region):
     assert reservation(region, lease).servers == ()
 
 
-def test_what_nova_made_for_a_lease_that_was_given_up_is_deleted(region):
+def test_a_server_made_for_a_lease_that_was_given_up_is_deleted(region):
     lease = request(region, on_end='create_image')
     name = record(region, lease)
     region.forward(until=5)
@@ -227,7 +227,7 @@ def test_a_server_that_can_not_be_built_ends_it_in_error(region, start):
         region.see(lease)
 
 
-def test_if_one_of_several_can_not_be_built_it_is_the_lease_of_the_rest(
+def test_a_lease_is_of_the_other_servers_if_one_can_not_be_built(
     region,
 ):
     lease, [one, two] = made(region, count=2)
@@ -243,7 +243,7 @@ def test_if_one_of_several_can_not_be_built_it_is_the_lease_of_the_rest(
 
 
 @pytest.mark.parametrize('start', [0, 30])
-def test_when_all_its_servers_are_released_it_ends(region, start):
+def test_a_lease_ends_when_all_its_servers_are_released(region, start):
     lease, names = made(region, count=2, start=start)
     for name in names:
         build(region, name)
@@ -265,7 +265,7 @@ def test_servers_are_shown_in_the_order_of_their_making(region):
     assert [one.uuid for one in reservation(region, lease).servers] == names
 
 
-def test_those_who_wait_do_not_wait_for_it(region):
+def test_leases_that_wait_do_not_wait_for_a_lease_of_servers(region):
     """A lease of servers that is CREATING holds up no waiting lease."""
     lease = request(region)
     region.lease(end=4)

@@ -48,7 +48,7 @@ def test_leases_that_are_over_are_not_counted(region):
     assert not sum(region.services.metrics.read()['leases'].values())
 
 
-def test_who_has_hosts_now(region):
+def test_hosts_are_counted_by_the_projects_that_have_them_now(region):
     region.active_lease(minimum=2, end=60, project='large')
     region.active_lease(end=60, project='small')
     region.lease(start=70, end=80, project='later')
@@ -159,7 +159,7 @@ def test_an_end_that_waits_is_told_of_until_it_is_over(region):
     assert read(region, 'longest_end_seconds') == 0
 
 
-def test_what_is_refused_is_counted_by_the_reason(make_region):
+def test_refusals_are_counted_by_their_reasons(make_region):
     region = make_region(
         'one', max_lease_duration=datetime.timedelta(minutes=90)
     )

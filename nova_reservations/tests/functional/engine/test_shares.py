@@ -248,7 +248,9 @@ def test_a_longer_lease_needs_room_for_the_time_that_is_new(two_hosts):
         two_hosts.change(lease, end=180, slots=8)
 
 
-def test_what_is_over_but_not_left_takes_room_only_from_now_on(two_hosts):
+def test_a_share_that_is_over_but_not_left_takes_room_only_from_now_on(
+    two_hosts,
+):
     lease = two_hosts.lease_of(share(8), start=0, end=60)
     two_hosts.now += regions.minutes(60)
     assert two_hosts.status(lease) == 'PENDING'

@@ -84,7 +84,7 @@ def test_a_project_is_let_in_as_long_as_it_is_shared(region):
     assert admitted(region, lease)
 
 
-def test_what_is_there_stays_when_it_is_shared_no_more(region):
+def test_a_server_that_is_there_stays_when_the_lease_is_shared_no_more(region):
     lease = region.active_lease()
     share(region, lease)
     unshare(region, lease)
@@ -92,7 +92,7 @@ def test_what_is_there_stays_when_it_is_shared_no_more(region):
     assert not admitted(region, lease, 'strangers', is_there=lambda: True)
 
 
-def test_one_before_its_start_waits_for_it_as_the_owner_does(region):
+def test_a_sharer_waits_for_the_start_as_the_owner_does(region):
     lease = region.lease(start=60, end=120)
     share(region, lease)
     with pytest.raises(exception.InvalidState, match='ACTIVE'):
@@ -115,7 +115,7 @@ def test_servers_of_all_end_with_the_lease(region, late):
     assert kept(region, lease) == {}
 
 
-def test_one_that_is_being_built_ends_too(region):
+def test_a_server_that_is_being_built_ends_too(region):
     lease = region.active_lease()
     share(region, lease)
     region.cloud.build('building', 'students', 'building')
@@ -213,7 +213,7 @@ class TestSlots:
         usage = region.lease_lists.usage(lease, lease.reservations[0])
         assert usage == {'used': 2, 'servers': [server]}
 
-    def test_who_uses_open_ones_knows_that_others_may_hold_some(self, region):
+    def test_open_slots_are_known_to_be_held_by_others_perhaps(self, region):
         lease = active_slots(region, amount=4, consume='open')
         assert [one.shared for one in region.access.open_to('lessee')] == [
             False
@@ -224,7 +224,7 @@ class TestSlots:
             True
         ]
 
-    def test_all_end_with_the_lease(self, region):
+    def test_servers_of_all_projects_end_with_the_lease(self, region):
         lease = active_slots(region, amount=4)
         share(region, lease)
         region.work()
@@ -247,7 +247,7 @@ class TestRefusals:
         with pytest.raises(exception.InvalidState, match='already'):
             share(region, lease)
 
-    def test_what_was_not_shared_is_not_taken_back(self, region):
+    def test_a_reservation_that_was_not_shared_is_not_taken_back(self, region):
         with pytest.raises(exception.NotFound, match='students'):
             unshare(region, region.lease())
 
@@ -258,13 +258,15 @@ class TestRefusals:
                 lease.id, id_of(other), 'students', region.now
             )
 
-    def test_one_that_is_over_is_shared_no_more(self, region):
+    def test_a_lease_that_is_over_is_shared_no_more(self, region):
         lease = region.active_lease()
         region.forward(until=61)
         with pytest.raises(exception.InvalidState, match='not over'):
             share(region, lease)
 
-    def test_so_many_projects_and_no_more(self, region, monkeypatch):
+    def test_a_reservation_is_shared_with_so_many_projects_and_no_more(
+        self, region, monkeypatch
+    ):
         monkeypatch.setattr(sharing, 'MOST', 2)
         lease = region.active_lease()
         share(region, lease, 'a')

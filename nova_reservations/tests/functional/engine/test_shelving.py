@@ -84,7 +84,7 @@ class TestBeforeItsTime:
         assert state_of(region, server) == 'active'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_it_is_built_before_it_is_shelved(self, region):
+    def test_a_server_is_built_before_it_is_shelved(self, region):
         lease, (server,) = asked_for(region, start=3, state='building')
         region.work()
         assert 'is being built' in reason(region, lease)
@@ -104,7 +104,9 @@ class TestBeforeItsTime:
         region.forward(until=1)
         assert state_of(region, server) == 'shelved_offloaded'
 
-    def test_what_is_still_shelved_at_its_start_comes_back(self, region):
+    def test_a_server_that_is_still_being_shelved_at_its_start_comes_back(
+        self, region
+    ):
         lease, (server,) = asked_for(region, start=1)
         region.cloud.slow_servers.add(server)
         region.forward(until=1)
@@ -114,7 +116,7 @@ class TestBeforeItsTime:
         assert state_of(region, server) == 'active'
         assert region.status(lease) == 'ACTIVE'
 
-    def test_one_that_can_not_be_shelved_by_then_runs_on(self, region):
+    def test_a_server_that_can_not_be_shelved_by_then_runs_on(self, region):
         lease, (server,) = asked_for(region, start=1)
         region.cloud.refusals[server] = 'its host is down'
         region.forward(until=1.1)
@@ -126,7 +128,9 @@ class TestBeforeItsTime:
         with pytest.raises(exception.InvalidInput, match='service_user'):
             asked_for(region, start=3)
 
-    def test_it_is_deleted_with_its_lease_and_so_is_its_image(self, region):
+    def test_a_server_is_deleted_with_its_lease_and_so_is_its_image(
+        self, region
+    ):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         region.delete(lease)
@@ -137,7 +141,7 @@ class TestBeforeItsTime:
 
 
 class TestStart:
-    def test_from_now_on_it_just_runs(self, region):
+    def test_a_server_from_now_on_just_runs(self, region):
         lease, (server,) = asked_for(region, state='building')
         region.work()
         assert region.status(lease) == 'STARTING'
@@ -146,7 +150,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert 'shelve server' not in region.cloud.writes
 
-    def test_that_needs_no_credentials(self, region):
+    def test_a_server_from_now_on_needs_no_credentials(self, region):
         region.cloud.trusted = False
         lease, _ = asked_for(region)
         region.work()
@@ -165,7 +169,7 @@ class TestStart:
         region.forward(until=9)
         assert region.see(lease).due_at is None
 
-    def test_one_that_could_be_built_is_enough(self, region):
+    def test_a_single_server_that_could_be_built_is_enough(self, region):
         lease, servers = asked_for(region, 2, state='error')
         built(region, servers[0])
         region.work()
@@ -174,7 +178,7 @@ class TestStart:
         assert [state_of(region, one) for one in servers] == ['gone', 'gone']
         assert region.status(lease) == 'TERMINATED'
 
-    def test_without_room_it_is_tried_again_for_a_while(self, region):
+    def test_a_server_without_room_is_tried_again_for_a_while(self, region):
         lease, _ = asked_for(region, start=3)
         region.forward(until=1)
         region.cloud.rooms['elsewhere'] = 0
@@ -186,7 +190,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert reason(region, lease) is None
 
-    def test_after_that_the_lease_is_in_error_and_the_server_safe(
+    def test_a_lease_without_room_is_in_error_at_last_and_its_server_safe(
         self, region
     ):
         lease, (server,) = asked_for(region, start=3)
@@ -216,7 +220,7 @@ class TestStart:
         region.work()
         assert region.status(lease) == 'ACTIVE'
 
-    def test_those_that_find_room_run_if_others_do_not(self, region):
+    def test_servers_that_find_room_run_if_others_do_not(self, region):
         lease, servers = asked_for(region, 2, start=3)
         region.forward(until=1)
         region.cloud.rooms['elsewhere'] = 1
@@ -227,7 +231,7 @@ class TestStart:
             'shelved_offloaded',
         ]
 
-    def test_what_is_on_its_way_is_waited_for(self, region):
+    def test_a_server_that_is_on_its_way_is_waited_for(self, region):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         region.cloud.slow_servers.add(server)
@@ -255,7 +259,7 @@ class TestEnd:
         assert state_of(region, server) == 'suspended'
         assert region.status(lease) == 'TERMINATED'
 
-    def test_what_is_wanted_is_done_in_its_order(self, region):
+    def test_actions_that_are_wanted_are_done_in_their_order(self, region):
         lease, _ = asked_for(
             region, on_end=['delete', 'suspend', 'create_image']
         )
@@ -319,7 +323,7 @@ class TestEnd:
         assert state_of(region, server) == 'gone'
         assert [one for one, _ in region.cloud.images] == [server]
 
-    def test_what_was_never_built_needs_no_image(self, region):
+    def test_a_server_that_was_never_built_needs_no_image(self, region):
         lease, (server,) = asked_for(
             region,
             end=1,
@@ -332,7 +336,7 @@ class TestEnd:
         assert state_of(region, server) == 'gone'
         assert region.cloud.images == []
 
-    def test_without_credentials_it_waits_for_the_operator(self, region):
+    def test_an_end_without_credentials_waits_for_the_operator(self, region):
         lease, (server,) = asked_for(region, on_end=['create_image', 'delete'])
         region.forward(until=1)
         region.fails(
@@ -372,7 +376,7 @@ class TestDeletedServers:
             region.work()
             assert region.status(lease) == status
 
-    def test_also_before_its_time(self, region):
+    def test_the_lease_ends_with_its_server_also_before_its_time(self, region):
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         del region.cloud.at_rest[server]

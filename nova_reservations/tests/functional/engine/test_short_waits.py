@@ -47,7 +47,7 @@ def reservation_of(lease):
     return reservation.id
 
 
-def test_it_ends_as_soon_as_the_lease_has_started(region, starts, timer):
+def test_a_wait_ends_as_soon_as_the_lease_has_started(region, starts, timer):
     lease = region.lease()
     timer.meanwhile = region.work
     assert starts.for_start(reservation_of(lease))
@@ -55,7 +55,7 @@ def test_it_ends_as_soon_as_the_lease_has_started(region, starts, timer):
     assert timer.pauses == [short_waits.FIRST_PAUSE]
 
 
-def test_it_lasts_three_seconds_at_most_and_looks_a_few_times(
+def test_a_wait_lasts_three_seconds_at_most_and_looks_a_few_times(
     region, starts, timer
 ):
     assert starts.for_start(reservation_of(region.lease()))
@@ -89,7 +89,7 @@ def test_nobody_waits_for_a_lease_that_is_active_or_over_or_unknown(
     assert timer.pauses == []
 
 
-def test_it_ends_when_the_lease_is_deleted(region, starts, timer):
+def test_a_wait_ends_when_the_lease_is_deleted(region, starts, timer):
     lease = region.lease()
     timer.meanwhile = lambda: region.leases.delete(lease.id, region.now)
     assert starts.for_start(reservation_of(lease))
@@ -150,7 +150,9 @@ def test_a_change_waits_until_hosts_are_given_back(region, starts, timer):
     assert len(region.hosts_of(lease)) == 1
 
 
-def test_it_waits_three_seconds_at_most_for_that_too(region, starts, timer):
+def test_a_change_waits_three_seconds_at_most_for_hosts_given_back(
+    region, starts, timer
+):
     lease = region.active_lease(minimum=2)
     region.change(lease, min=1, max=1)
     assert starts.for_update(lease.id)

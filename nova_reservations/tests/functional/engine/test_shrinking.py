@@ -75,14 +75,16 @@ class TestWhatIsGivenBack:
         region.change(lease, release_hosts=['two'])
         assert params(region, lease) == (1, 2)
 
-    def test_more_go_than_are_named_if_the_most_says_so(self, region):
+    def test_more_hosts_go_than_are_named_if_the_most_says_so(self, region):
         lease = region.active_lease(minimum=3)
         region.change(lease, min=1, max=1, release_hosts=['two'])
         region.work()
         assert len(region.hosts_of(lease)) == 1
         assert 'two' not in region.hosts_of(lease)
 
-    def test_one_that_may_still_come_to_it_is_waited_for(self, region):
+    def test_a_server_that_may_still_come_to_the_host_is_waited_for(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -99,7 +101,7 @@ class TestWhatIsGivenBack:
         assert region.hosts_of(lease) == {'one', 'three'}
         assert region.see(lease).status_reason is None
 
-    def test_what_is_built_later_is_not_waited_for(self, region):
+    def test_a_server_that_is_built_later_is_not_waited_for(self, region):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -113,7 +115,9 @@ class TestWhatIsGivenBack:
         assert 'later' in region.cloud.unbuilt
         assert region.hosts_of(lease) == {'one', 'three'}
 
-    def test_but_it_is_for_what_is_given_back_after_it(self, region):
+    def test_a_server_is_waited_for_by_hosts_that_are_given_back_after_it(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -128,7 +132,7 @@ class TestWhatIsGivenBack:
         region.forward(until=3)
         assert region.hosts_of(lease) == {'one'}
 
-    def test_nor_is_it_given_back_at_once_a_second_time(self, region):
+    def test_a_host_is_not_given_back_at_once_a_second_time(self, region):
         """More servers may be on their way than were listed the first time."""
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
@@ -144,7 +148,7 @@ class TestWhatIsGivenBack:
         region.forward(until=2)
         assert region.hosts_of(lease) == {'one', 'two', 'three'}
 
-    def test_it_ends_whatever_might_still_have_come(self, region):
+    def test_a_lease_ends_whatever_might_still_have_come(self, region):
         lease = region.active_lease(minimum=3, end=60)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -163,7 +167,7 @@ class TestWhatIsGivenBack:
         region.healing.heal(region.now)
         assert not region.see(lease).degraded
 
-    def test_who_waits_gets_what_is_given_back(self, region):
+    def test_a_lease_that_waits_gets_what_is_given_back(self, region):
         lease = region.active_lease(minimum=3)
         waiting = region.retry(start=0, end=30)
         region.work()
@@ -183,7 +187,9 @@ class TestWhatIsGivenBack:
         assert region.status(lease) == 'TERMINATED'
         assert region.hosts_of(lease) == set()
 
-    def test_it_was_held_up_to_then_and_no_longer(self, region):
+    def test_a_host_was_held_until_it_was_given_back_and_no_longer(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         region.now += minutes(10)
         region.change(lease, release_hosts=['two'])
@@ -265,7 +271,7 @@ class TestRefusals:
             ({'min': 1, 'max': 2, 'end_grace': 5}, 'of its own'),
         ],
     )
-    def test_it_asks_for_what_can_not_be(self, region, changes, said):
+    def test_a_change_that_can_not_be_is_refused(self, region, changes, said):
         lease = region.active_lease(minimum=3)
         assert said in refused(region, lease, **changes)
 
@@ -287,7 +293,9 @@ class TestRefusals:
         region.change(lease, end=90)
         assert region.hosts_of(lease) == {'one', 'three'}
 
-    def test_it_is_not_known_whether_hosts_are_empty(self, region):
+    def test_a_change_is_refused_while_nobody_knows_whether_hosts_are_empty(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         occupancy = region.cloud.servers.occupancy
 

@@ -72,7 +72,7 @@ def test_an_end_that_waits_for_a_host_goes_on_when_it_is_fenced(one):
     assert one.status(lease) == 'TERMINATED'
 
 
-def test_what_was_being_deleted_when_its_host_fell_silent_is_waited_for(one):
+def test_a_server_being_deleted_when_its_host_fell_silent_is_waited_for(one):
     lease = one.active_lease()
     server = guest_of(one, lease)
     one.cloud.slow_servers.add(server)
@@ -101,7 +101,7 @@ def test_slots_of_a_host_that_is_not_heard_are_not_free(make_region):
     assert region.status(late) == 'ACTIVE'
 
 
-def test_what_nova_fails_to_delete_is_tried_again_after_a_minute(one):
+def test_a_server_that_nova_fails_to_delete_is_tried_again_in_a_minute(one):
     one.apart = None
     lease = one.active_lease()
     server = guest_of(one, lease)
@@ -165,7 +165,7 @@ class TestOthersOfItsLease:
     def region(self, make_region):
         return make_region(*NAMES)
 
-    def test_they_are_free_at_the_end(self, region):
+    def test_other_hosts_of_the_lease_are_free_at_the_end(self, region):
         lease, late = over_but_for_one(region)
         region.forward(until=61)
         assert region.status(late) == 'ACTIVE'
@@ -177,7 +177,7 @@ class TestOthersOfItsLease:
         with region.database.reader() as session:
             assert audit.doubled(session) == []
 
-    def test_it_had_them_up_to_its_end(self, region):
+    def test_a_lease_had_its_other_hosts_up_to_its_end(self, region):
         lease, _ = over_but_for_one(region)
         region.forward(until=75)
         assert region.status(lease) == 'ERROR'
@@ -188,7 +188,9 @@ class TestOthersOfItsLease:
         }
         assert recorded.going_on(region) == recorded.held(region)
 
-    def test_who_deletes_it_before_its_end_has_them_no_longer(self, region):
+    def test_a_lease_deleted_before_its_end_has_its_other_hosts_no_longer(
+        self, region
+    ):
         lease, _ = over_but_for_one(region)
         region.now += minutes(10)
         region.delete(lease)
@@ -200,7 +202,9 @@ class TestOthersOfItsLease:
         sooner = region.active_lease(minimum=2, end=30)
         assert region.hosts_of(sooner) == {'two', 'three'}
 
-    def test_who_waits_for_capacity_gets_them(self, region):
+    def test_a_lease_that_waits_for_capacity_gets_the_other_hosts(
+        self, region
+    ):
         lease = region.active_lease(minimum=3)
         region.cloud.boot('one', lease.project_id)
         waiting = region.retry(start=0, end=100, minimum=2)
@@ -209,7 +213,7 @@ class TestOthersOfItsLease:
         assert region.status(waiting) == 'ACTIVE'
         assert region.hosts_of(waiting) == {'two', 'three'}
 
-    def test_it_ends_when_the_host_is_heard(self, region):
+    def test_a_lease_ends_when_the_silent_host_is_heard(self, region):
         lease, late = over_but_for_one(region)
         region.forward(until=65)
         region.cloud.recover('one')
@@ -263,7 +267,7 @@ class TestOthersOfItsLease:
         assert region.hosts_of(lease) == {'one'}
         assert region.status(late) == 'ACTIVE'
 
-    def test_so_does_one_that_the_end_deletes_in_the_middle_of_its_migration(
+    def test_a_server_deleted_in_its_migration_keeps_hosts_until_it_is_gone(
         self, region
     ):
         lease, late = over_but_for_one(region)

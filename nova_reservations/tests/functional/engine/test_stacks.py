@@ -38,7 +38,7 @@ def region(make_region):
 
 
 class TestServers:
-    def test_they_are_promised_slots_of_their_flavors(self, region):
+    def test_servers_are_promised_slots_of_their_flavors(self, region):
         lease = ask(region, start=10)
         assert parts(region, lease) == {
             'servers of id-big': 1,
@@ -46,7 +46,7 @@ class TestServers:
         }
         assert not region.cloud.stacks_made
 
-    def test_those_of_groups_are_counted(self, region):
+    def test_servers_of_groups_are_counted(self, region):
         resources = {'all': group(3, server('small')), 'one': server('small')}
         lease = ask(region, resources, start=10)
         assert parts(region, lease) == {'servers of id-small': 4}
@@ -55,20 +55,22 @@ class TestServers:
         with pytest.raises(exception.NotEnoughResources):
             ask(region, {'all': group(100, server('big'))})
 
-    def test_one_whose_flavor_is_not_known_is_refused(self, region):
+    def test_a_server_whose_flavor_is_not_known_is_refused(self, region):
         late = {'get_attr': ['other', 'flavor']}
         assert 'flavor of one is not known' in refusal(
             region, {'one': server(late)}
         )
         assert 'Flavor huge' in refusal(region, {'one': server('huge')})
 
-    def test_one_that_is_there_already_is_not_counted(self, region):
+    def test_a_server_that_is_there_already_is_not_counted(self, region):
         there = {**server('big'), 'external_id': 'there'}
         lease = ask(region, {'one': server(), 'there': there}, start=10)
         assert parts(region, lease) == {'servers of id-small': 1}
         assert 'nothing to reserve' in refusal(region, {'there': there})
 
-    def test_one_for_which_nova_would_make_a_volume_is_refused(self, region):
+    def test_a_server_for_which_nova_would_make_a_volume_is_refused(
+        self, region
+    ):
         root = [{'image': 'an image', 'volume_size': 10}]
         resources = {'one': server(block_device_mapping_v2=root)}
         assert 'make a volume for one' in refusal(region, resources)
@@ -84,7 +86,7 @@ class TestVolumes:
         'c': disk(20, volume_type='slow'),
     }
 
-    def test_they_are_promised_by_size_and_type(self, region):
+    def test_volumes_are_promised_by_size_and_type(self, region):
         lease = ask(region, self.RESOURCES, start=10)
         assert parts(region, lease) == {
             'servers of id-small': 1,
@@ -103,7 +105,7 @@ class TestVolumes:
         assert len({sent(region)[name]['external_id'] for name in 'abc'}) == 3
         assert 'properties' not in sent(region)['a']
 
-    def test_they_go_after_the_stack(self, region):
+    def test_volumes_go_after_the_stack(self, region):
         lease = active(region, self.RESOURCES)
         region.forward(until=60)
         assert len(region.cloud.volumes.made) == 3
@@ -112,7 +114,7 @@ class TestVolumes:
         assert region.status(lease) == 'TERMINATED'
         assert not region.cloud.volumes.made
 
-    def test_none_is_made_of_which_one_is_gone(self, region):
+    def test_a_stack_of_which_a_volume_is_gone_is_not_made(self, region):
         lease = ask(region, self.RESOURCES, start=10)
         whole, *parts = (
             base.Booking.looked_at(lease, item, (), region.now)
@@ -134,7 +136,7 @@ class TestVolumes:
             (group(2, disk(10)), 'Group disk has a OS::Cinder::Volume'),
         ],
     )
-    def test_one_that_can_not_be_promised_is_refused(
+    def test_a_volume_that_can_not_be_promised_is_refused(
         self, region, resource, match
     ):
         assert match in refusal(region, {'one': server(), 'disk': resource})
@@ -144,7 +146,7 @@ class TestVolumes:
             region, self.RESOURCES, end_action='suspend'
         )
 
-    def test_where_they_are_not_leased_heat_makes_them(self, region):
+    def test_volumes_that_are_not_leased_are_made_by_heat(self, region):
         stacks.switch_on(region, STACK, 'flavor:instance')
         lease = active(region, self.RESOURCES)
         assert parts(region, lease) == {'servers of id-small': 1}
@@ -166,7 +168,7 @@ class TestAddresses:
             sent(region)[each]['external_id'] for each in 'xy'
         } == region.cloud.floating_ips.keys()
 
-    def test_one_leads_to_its_port_all_the_same(self, region):
+    def test_an_address_leads_to_its_port_all_the_same(self, region):
         active(region, self.RESOURCES)
         assert sent(region)['x-association'] == {
             'type': 'OS::Neutron::FloatingIPAssociation',
@@ -178,14 +180,14 @@ class TestAddresses:
         }
         assert 'y-association' not in sent(region)
 
-    def test_they_are_gone_at_the_end(self, region):
+    def test_addresses_are_gone_at_the_end(self, region):
         active(region, self.RESOURCES)
         region.forward(until=60)
         region.cloud.stacks.finish()
         region.forward(until=61)
         assert not region.cloud.floating_ips
 
-    def test_one_that_can_not_be_promised_is_refused(self, region):
+    def test_an_address_that_can_not_be_promised_is_refused(self, region):
         named = {'one': server(), 'x': address(dns_name='x')}
         assert 'x has dns_name' in refusal(region, named)
         unknown = {'one': server(), 'x': address(floating_network='other')}
@@ -200,7 +202,9 @@ class TestAddresses:
 
 
 class TestRequest:
-    def test_what_heat_refuses_is_refused_in_its_words(self, region):
+    def test_a_template_that_heat_refuses_is_refused_in_its_words(
+        self, region
+    ):
         text = stacks.template(SERVERS, heat_template_version='unknown')
         with pytest.raises(exception.InvalidInput, match='is not known'):
             region.lease_of((STACK, {'template': text}))
@@ -220,13 +224,15 @@ class TestRequest:
         assert 'this cloud has Mistral' in refusal(region, SERVERS)
 
     @pytest.mark.parametrize('kind', ['OS::Nova::KeyPair', GROUP])
-    def test_what_an_operator_has_a_type_mean_is_looked_at(self, region, kind):
+    def test_types_are_looked_at_by_what_an_operator_has_them_mean(
+        self, region, kind
+    ):
         region.cloud.stacks.preview = lambda *_: [
             [ports.StackResource('key', kind, {}, 'one')]
         ]
         assert f'{kind} of resource key' in refusal(region, SERVERS)
 
-    def test_each_of_several_has_what_its_own_template_takes(self, region):
+    def test_stacks_have_what_their_own_templates_take(self, region):
         lease = region.lease_of(
             stacks.asked({'one': server('small'), 'two': server('small')}),
             (
@@ -252,7 +258,9 @@ class TestRequest:
         with pytest.raises(exception.InvalidInput, match='has 66 at least'):
             region.lease_of(*[one] * 33)
 
-    def test_what_only_the_stack_will_know_is_refused(self, region):
+    def test_a_condition_that_only_the_stack_will_know_is_refused(
+        self, region
+    ):
         name = {'equals': [{'get_param': 'OS::stack_name'}, 'mine']}
         text = stacks.template(SERVERS, conditions={'mine': name})
         with pytest.raises(exception.InvalidInput, match='condition mine'):
@@ -263,7 +271,7 @@ class TestRequest:
         region.change(lease, template=stacks.template({'one': server('big')}))
         assert parts(region, lease) == {'servers of id-big': 1}
 
-    def test_one_that_is_there_keeps_its_template(self, region):
+    def test_a_stack_that_is_there_keeps_its_template(self, region):
         lease = active(region)
         with pytest.raises(exception.InvalidState, match='its stack is there'):
             region.change(
@@ -271,7 +279,9 @@ class TestRequest:
             )
         region.change(lease, end_action='keep')
 
-    def test_what_servers_can_not_do_at_the_end_is_not_offered(self, region):
+    def test_actions_that_servers_can_not_do_at_the_end_are_not_offered(
+        self, region
+    ):
         region.opts.set_override(
             'allowed_end_actions', ['shelve'], 'reservations'
         )

@@ -78,7 +78,7 @@ def test_a_lease_for_later_starts_at_its_second_and_not_before(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_its_aggregate_is_made_ready_ten_minutes_ahead(region):
+def test_the_aggregate_of_a_lease_is_made_ready_ten_minutes_ahead(region):
     lease = region.lease(start=30)
     region.now = NOON + minutes(20) - SECOND
     region.work()
@@ -125,7 +125,7 @@ def test_prepared_leases_of_one_second_start_in_one_record(region):
         assert region.told(lease).count('event.start_lease') == 1
 
 
-def test_one_that_is_not_as_it_was_prepared_does_not_hold_up_others(region):
+def test_a_lease_that_is_not_as_it_was_prepared_holds_up_no_others(region):
     leases = [region.lease(start=5, end=200) for _ in range(3)]
     region.forward(until=4)
     region.aggregate_of(leases[0]).clear()
@@ -142,7 +142,7 @@ def test_one_that_is_not_as_it_was_prepared_does_not_hold_up_others(region):
     assert region.aggregate_of(leases[0]) == region.hosts_of(leases[0])
 
 
-def test_one_of_a_type_that_was_switched_off_does_not_hold_up_others(region):
+def test_a_lease_of_a_type_that_was_switched_off_holds_up_no_others(region):
     leases = [region.lease(start=5, end=200) for _ in range(3)]
     region.forward(until=4)
     with region.database.writer() as session:
@@ -160,7 +160,7 @@ def test_one_of_a_type_that_was_switched_off_does_not_hold_up_others(region):
     ]
 
 
-def test_one_that_is_deleted_meanwhile_does_not_hold_up_others(region):
+def test_a_lease_that_is_deleted_meanwhile_holds_up_no_others(region):
     leases = [region.lease(start=5, end=200) for _ in range(3)]
     region.forward(until=4)
     region.now = NOON + minutes(5)
@@ -227,7 +227,9 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
     assert region.see(second).status_reason is None
 
 
-def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
+def test_a_lease_that_leaves_a_host_wakes_the_one_that_waits_for_it(
+    make_region,
+):
     region = make_region('one')
     region.lease(end=60)
     second = region.lease(start=60, end=120, project='another')
@@ -287,7 +289,7 @@ def test_the_hosts_of_a_refused_start_can_be_leased_again(make_region):
     assert region.hosts_of(region.active_lease()) == {'one'}
 
 
-def test_what_can_not_be_prepared_is_tried_again_at_the_start(region):
+def test_a_preparation_that_failed_is_tried_again_at_the_start(region):
     lease = region.lease(start=5)
     region.fails('add host', REFUSED)
     region.work()
@@ -311,7 +313,7 @@ def test_a_start_waits_for_a_cloud_that_does_not_answer(region):
     assert lease.status_reason is None
 
 
-def test_what_it_waits_for_is_logged_once_however_long_it_lasts(
+def test_the_cause_of_a_wait_is_logged_once_however_long_it_lasts(
     region, caplog
 ):
     lease = region.lease()
@@ -323,7 +325,7 @@ def test_what_it_waits_for_is_logged_once_however_long_it_lasts(
     assert region.status(lease) == 'STARTING'
 
 
-def test_what_was_prepared_late_has_no_reason_left(region):
+def test_a_lease_that_was_prepared_late_has_no_reason_left(region):
     lease = region.lease(start=5)
     region.fails('add host', UNREACHABLE)
     region.work()
@@ -359,7 +361,7 @@ def test_a_lease_kept_waiting_until_its_end_says_for_what(make_region):
     assert region.aggregate_of(second) is None
 
 
-def test_what_a_lease_failed_for_stays_while_it_is_undone(make_region):
+def test_the_reason_of_a_failed_lease_stays_while_it_is_undone(make_region):
     region = make_region('one')
     lease = region.lease(end=2)
     region.fails('add host', UNREACHABLE, times=100)

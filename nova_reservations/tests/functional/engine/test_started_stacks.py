@@ -31,7 +31,9 @@ def region(make_region):
 
 
 class TestStart:
-    def test_its_servers_find_their_slots_while_it_is_made(self, region):
+    def test_servers_of_a_stack_find_their_slots_while_it_is_made(
+        self, region
+    ):
         lease = ask(region)
         region.work()
         assert region.status(lease) == 'STARTING'
@@ -44,7 +46,7 @@ class TestStart:
         assert region.status(lease) == 'ACTIVE'
         assert len(region.cloud.stacks_made) == 1
 
-    def test_one_that_fails_is_deleted_with_its_slots(self, region):
+    def test_a_stack_that_fails_is_deleted_with_its_slots(self, region):
         lease = ask(region)
         region.work()
         region.cloud.stacks.finish('FAILED', 'no such image')
@@ -82,7 +84,7 @@ class TestStart:
         [(_, _, began, ended)] = test_used_servers.used(region)
         assert (began, ended) == (0, lasted)
 
-    def test_what_counts_is_told_of_each_hour_though_it_is_not_complete(
+    def test_a_lease_is_told_of_each_hour_though_its_stack_is_not_complete(
         self, make_region
     ):
         region = stack_leases.region_of(
@@ -108,7 +110,7 @@ class TestStart:
             == 3
         )
 
-    def test_one_that_heat_refuses_fails(self, region):
+    def test_a_lease_whose_stack_heat_refuses_fails(self, region):
         lease = ask(region)
         region.cloud.without_quota.add('lessee')
         region.forward(until=1)
@@ -116,7 +118,7 @@ class TestStart:
         assert 'too many stacks' in region.see(lease).status_reason
         assert not region.cloud.aggregate_hosts
 
-    def test_one_fails_for_which_a_role_has_come_or_gone(self, region):
+    def test_a_stack_for_which_a_role_has_come_or_gone_fails(self, region):
         lease = ask(region, start=10)
         region.cloud.roles = ['member', 'admin']
         region.forward(until=11)
@@ -135,7 +137,9 @@ class TestStart:
         region.forward(until=3)
         assert region.status(lease) == 'ACTIVE'
 
-    def test_what_its_owner_deletes_meanwhile_is_not_waited_for(self, region):
+    def test_a_stack_that_its_owner_deletes_meanwhile_is_not_waited_for(
+        self, region
+    ):
         lease = ask(region)
         region.work()
         [made] = region.cloud.stacks_made.values()
@@ -155,7 +159,7 @@ class TestStart:
 
 
 class TestEnd:
-    def test_it_is_deleted_before_its_slots_are(self, region):
+    def test_a_stack_is_deleted_before_its_slots_are(self, region):
         lease = active(region)
         region.forward(until=60)
         assert region.status(lease) == 'TERMINATING'
@@ -166,7 +170,7 @@ class TestEnd:
         assert region.status(lease) == 'TERMINATED'
         assert not region.cloud.aggregate_hosts
 
-    def test_one_that_can_not_be_deleted_is_asked_for_again(self, region):
+    def test_a_deletion_of_a_stack_that_fails_is_asked_for_again(self, region):
         lease = active(region)
         region.forward(until=60)
         region.cloud.stacks.finish('FAILED', 'a port is in use')
@@ -179,7 +183,7 @@ class TestEnd:
 
     @pytest.mark.parametrize('way', ['role', 'service'])
     @pytest.mark.parametrize('end_action', ['delete', 'suspend'])
-    def test_one_is_left_if_its_owner_could_get_more_by_it(
+    def test_a_stack_is_left_if_its_owner_could_get_more_by_it(
         self, region, way, end_action
     ):
         lease = active(region, end_action=end_action)
@@ -194,7 +198,7 @@ class TestEnd:
         assert made.state == 'CREATE_COMPLETE'
 
     @pytest.mark.parametrize('way', ['slow', 'silent', 'without a role'])
-    def test_its_places_come_free_whatever_heat_does(self, region, way):
+    def test_places_of_a_stack_come_free_whatever_heat_does(self, region, way):
         lease = active(region)
         region.cloud.heat_is_silent = way == 'silent'
         if way == 'without a role':
@@ -204,7 +208,7 @@ class TestEnd:
         assert not region.cloud.aggregate_hosts
         assert len(region.cloud.stacks_made) == 1
 
-    def test_one_is_suspended_and_its_servers_leave(self, region):
+    def test_a_stack_is_suspended_and_its_servers_leave(self, region):
         lease = active(region, end_action='suspend')
         place = stack_leases.boot(region, lease)
         region.forward(until=60)
@@ -218,14 +222,14 @@ class TestEnd:
         assert made.state == 'SUSPEND_COMPLETE'
         assert place in region.cloud.shelved
 
-    def test_one_that_can_not_be_suspended_is_left(self, region):
+    def test_a_stack_that_can_not_be_suspended_is_left(self, region):
         lease = active(region, end_action='suspend')
         region.forward(until=60)
         region.cloud.stacks.finish('FAILED', 'a server is in error')
         region.forward(until=62)
         assert region.status(lease) == 'TERMINATED'
 
-    def test_one_is_kept_and_its_servers_move(self, region):
+    def test_a_stack_is_kept_and_its_servers_move(self, region):
         lease = active(region, end_action='keep')
         place = stack_leases.boot(region, lease)
         region.forward(until=62)
@@ -234,7 +238,7 @@ class TestEnd:
         assert made.state == 'CREATE_COMPLETE'
         assert place in region.cloud.elsewhere
 
-    def test_what_was_made_for_a_start_that_failed_is_not_kept(self, region):
+    def test_a_stack_of_a_start_that_failed_is_not_kept(self, region):
         ask(region, end_action='keep')
         region.work()
         region.cloud.stacks.finish('FAILED', 'no such image')
@@ -243,7 +247,9 @@ class TestEnd:
         region.forward(until=2)
         assert not region.cloud.stacks_made
 
-    def test_what_its_owner_has_deleted_is_not_made_again(self, region):
+    def test_a_stack_that_its_owner_has_deleted_is_not_made_again(
+        self, region
+    ):
         lease = active(region)
         region.cloud.stacks_made.clear()
         region.change(lease, end_action='suspend')
@@ -270,7 +276,7 @@ class TestSeen:
         region.cloud.without_role.add('lessee')
         assert usage(region, lease) == {}
 
-    def test_it_is_shown_as_it_was_asked_for(self, region):
+    def test_a_stack_is_shown_as_it_was_asked_for(self, region):
         item = ask(region, start=10).reservations[0]
         assert region.types[STACK].show(item) == {
             'template': stacks.template(SERVERS),
@@ -306,14 +312,14 @@ class TestAudit:
         assert not found(region)
 
     @pytest.mark.parametrize('end_action', ['keep', 'suspend'])
-    def test_one_that_is_kept_is_none(self, region, end_action):
+    def test_a_stack_that_is_kept_is_no_finding(self, region, end_action):
         region.cloud.heat_is_quick = True
         active(region, end_action=end_action)
         region.forward(until=61)
         assert len(region.cloud.stacks_made) == 1
         assert not found(region)
 
-    def test_one_that_an_active_lease_lacks_is_told(self, region):
+    def test_a_stack_that_an_active_lease_lacks_is_told(self, region):
         lease = active(region)
         region.cloud.stacks_made.clear()
         [finding] = found(region)
@@ -321,7 +327,7 @@ class TestAudit:
         assert 'gone from Heat' in finding.problem
         assert finding.repair is None
 
-    def test_one_that_has_lost_its_tags_is_there(self, region):
+    def test_a_stack_that_has_lost_its_tags_is_there(self, region):
         active(region)
         [(name, made)] = region.cloud.stacks_made.items()
         region.cloud.stacks_made[name] = dataclasses.replace(
@@ -329,7 +335,7 @@ class TestAudit:
         )
         assert not found(region)
 
-    def test_one_that_has_failed_is_told(self, region):
+    def test_a_stack_that_has_failed_is_told(self, region):
         active(region)
         [(name, made)] = region.cloud.stacks_made.items()
         region.cloud.stacks_made[name] = dataclasses.replace(
@@ -339,7 +345,7 @@ class TestAudit:
         assert 'UPDATE_FAILED in Heat: no such image' in finding.problem
         assert finding.repair is None
 
-    def test_one_that_nobody_knows_is_only_told(self, region):
+    def test_a_stack_that_nobody_knows_is_only_told(self, region):
         active(region)
         [made] = region.cloud.stacks_made.values()
         name = identity.of(region.database)

@@ -99,7 +99,9 @@ def test_an_active_lease_shows_by_which_types_and_what_was_made(region):
     ],
     ids=['share of whole', 'whole of shared', 'whole of whole'],
 )
-def test_what_one_has_as_a_whole_nobody_else_has_any_of(region, first, then):
+def test_a_pool_that_one_has_as_a_whole_nobody_else_has_any_of(
+    region, first, then
+):
     region.lease_of(first, start=10, end=20)
     for start, end in (5, 11), (12, 15), (19, 30), (0, 60):
         with pytest.raises(exception.NotEnoughResources):
@@ -108,7 +110,7 @@ def test_what_one_has_as_a_whole_nobody_else_has_any_of(region, first, then):
     region.lease_of(then, start=20, end=30)
 
 
-def test_one_lease_has_both_in_pools_of_their_own(region):
+def test_a_lease_has_a_whole_pool_and_volumes_in_another(region):
     lease = region.lease_of(whole(), asked(100), HOST)
     region.work()
     assert region.status(lease) == 'ACTIVE'
@@ -165,7 +167,7 @@ def test_a_pool_that_is_empty_is_others_while_another_is_waited_for(region):
     assert there(region) == [('lessee', 30, 'in-use')]
 
 
-def test_what_the_project_has_made_is_kept_where_it_asked_for_that(region):
+def test_volumes_of_the_project_are_kept_where_it_asked_for_that(region):
     volumes = region.cloud.volumes
     with pytest.raises(exception.InvalidInput, match='keep is not offered'):
         region.lease_of(whole(end_action='keep'))
@@ -181,7 +183,7 @@ def test_what_the_project_has_made_is_kept_where_it_asked_for_that(region):
     assert volumes.types.keys() == {'open'}
 
 
-def test_what_the_project_has_made_is_backed_up_where_it_asked_for_that(
+def test_volumes_of_the_project_are_backed_up_where_it_asked_for_that(
     region,
 ):
     volumes = region.cloud.volumes

@@ -22,7 +22,9 @@ def told(region, event_type):
     return reservation.get('resources')
 
 
-def test_they_say_it_from_the_start_of_the_lease_until_its_end(region):
+def test_notifications_say_what_a_lease_holds_from_its_start_to_its_end(
+    region,
+):
     lease = region.active_lease(minimum=2)
     names = sorted(region.hosts_of(lease))
     assert told(region, 'lease.create') is None
@@ -36,7 +38,7 @@ def test_they_say_it_from_the_start_of_the_lease_until_its_end(region):
     assert told(region, 'lease.event.end_lease') is None
 
 
-def test_they_say_what_of_it_can_not_be_used(make_region):
+def test_notifications_say_what_of_a_lease_can_not_be_used(make_region):
     region = make_region('one')
     region.active_lease()
     failures.fail(region, 'one')
@@ -52,7 +54,7 @@ def test_no_more_are_named_than_a_bus_takes(region, monkeypatch):
     assert (held['count'], len(held['names'])) == (3, 2)
 
 
-def test_they_are_sent_without_it_while_the_database_is_away(
+def test_notifications_are_sent_without_that_while_the_database_is_away(
     region, monkeypatch
 ):
     lease = region.active_lease()

@@ -72,7 +72,7 @@ def test_a_lease_that_nobody_uses_ends_and_says_why(region):
     assert region.lease(minimum=2, end=30)
 
 
-def test_it_does_not_end_a_second_before(region):
+def test_an_unused_lease_does_not_end_a_second_before(region):
     lease = region.active_lease()
     look(region, TIMEOUT - 1 / 60)
     assert region.status(lease) == 'ACTIVE'
@@ -119,7 +119,7 @@ def test_a_lease_that_was_told_of_may_end_later(make):
     assert '16 minutes' in region.see(lease).status_reason
 
 
-def test_one_server_makes_a_lease_used_until_its_end(region):
+def test_a_single_server_makes_a_lease_used_until_its_end(region):
     lease = region.active_lease()
     use(region, lease)
     look(region, 59)
@@ -128,7 +128,9 @@ def test_one_server_makes_a_lease_used_until_its_end(region):
 
 
 @pytest.mark.parametrize('project', ['lessee', 'somebody'])
-def test_what_is_on_its_hosts_keeps_a_lease_whoever_let_it_in(region, project):
+def test_a_server_on_its_hosts_keeps_a_lease_whoever_let_the_server_in(
+    region, project
+):
     lease = region.active_lease()
     [name] = region.hosts_of(lease)
     stranger = region.cloud.boot(name, project)
@@ -197,7 +199,7 @@ def test_a_window_of_maintenance_is_let_be(region):
     } == {'ACTIVE'}
 
 
-def test_few_are_ended_at_a_look(make, monkeypatch):
+def test_few_leases_are_ended_at_a_look(make, monkeypatch):
     monkeypatch.setattr(unused_leases, 'AT_ONCE', 2)
     region = make('one', 'two', 'three')
     for _ in range(3):
@@ -209,7 +211,7 @@ def test_few_are_ended_at_a_look(make, monkeypatch):
 
 
 @pytest.mark.parametrize('action', ['end', 'notify'])
-def test_those_of_which_nobody_can_tell_hold_up_no_others(
+def test_leases_of_which_nobody_can_tell_hold_up_no_others(
     make, monkeypatch, action
 ):
     monkeypatch.setattr(unused_leases, 'AT_ONCE', 1)
@@ -231,7 +233,7 @@ def test_those_of_which_nobody_can_tell_hold_up_no_others(
         assert 'unused' not in region.told(other)
 
 
-def test_none_is_ended_where_most_are_unused(make, monkeypatch):
+def test_no_lease_is_ended_where_most_are_unused(make, monkeypatch):
     monkeypatch.setattr(unused_leases, 'MANY', 1)
     region = make('one', 'two', 'three', 'four')
     found = [region.active_lease(end=60) for _ in range(3)]
@@ -252,7 +254,7 @@ def active(region):
     ]
 
 
-def test_what_bears_the_name_of_another_database_is_let_be(region):
+def test_a_lease_that_bears_the_name_of_another_database_is_let_be(region):
     lease = region.active_lease()
     region.cloud.signed[lease.reservations[0].id] = 'another'
     look(region)
@@ -292,7 +294,7 @@ def test_a_lease_in_the_hands_of_a_worker_is_left_for_the_next_look(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_who_is_too_late_is_not_let_in(region):
+def test_a_server_that_is_too_late_is_not_let_in(region):
     lease = region.active_lease()
     look(region)
     assert not region.access.use(lease.id, region.now)

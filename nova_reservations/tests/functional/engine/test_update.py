@@ -80,7 +80,7 @@ class TestDates:
         region.forward(until=40)
         assert region.status(lease) == 'ACTIVE'
 
-    def test_what_a_moved_lease_leaves_is_free(self, make_region):
+    def test_a_host_that_a_moved_lease_leaves_is_free(self, make_region):
         region = make_region('one')
         lease = region.lease(start=30, end=60)
         region.change(lease, start=60, end=90)
@@ -212,7 +212,7 @@ class TestDates:
         region.forward(until=31)
         assert region.status(lease) == 'TERMINATED'
 
-    def test_what_a_shortened_lease_leaves_is_free(self, make_region):
+    def test_a_host_that_a_shortened_lease_leaves_is_free(self, make_region):
         region = make_region('one')
         lease = region.active_lease(end=60)
         region.change(lease, end=30)
@@ -398,7 +398,7 @@ class TestWarnings:
             if event.event_type == 'before_end_lease'
         )
 
-    def test_it_is_an_hour_before_the_end(self, region):
+    def test_a_warning_is_an_hour_before_the_end(self, region):
         lease = region.lease(start=5, end=120)
         assert self.warning(lease).time == NOON + minutes(60)
         region.forward(until=59)
@@ -411,38 +411,42 @@ class TestWarnings:
             'event.before_end_lease',
         ]
 
-    def test_of_a_short_lease_it_is_at_the_start(self, region):
+    def test_the_warning_of_a_short_lease_is_at_the_start(self, region):
         lease = region.lease(start=5, end=20)
         assert self.warning(lease).time == NOON + minutes(5)
         region.forward(until=5)
         assert self.warning(region.see(lease)).status == 'DONE'
 
-    def test_it_is_when_it_was_asked_for(self, region):
+    def test_a_warning_is_when_it_was_asked_for(self, region):
         lease = region.lease_of(start=5, end=20, before_end=15)
         assert self.warning(lease).time == NOON + minutes(15)
 
     @pytest.mark.parametrize('before_end', [4, 5, 20, 21])
-    def test_outside_of_the_lease_it_is_refused(self, region, before_end):
+    def test_a_warning_outside_of_the_lease_is_refused(
+        self, region, before_end
+    ):
         with pytest.raises(exception.InvalidInput, match='lease limits'):
             region.lease_of(start=5, end=20, before_end=before_end)
 
-    def test_there_is_none_where_the_operator_wants_none(self, make_region):
+    def test_no_warning_is_there_where_the_operator_wants_none(
+        self, make_region
+    ):
         region = make_region('one', before_end=minutes(0))
         assert len(region.lease().events) == 2
 
-    def test_it_can_be_asked_for_later(self, make_region):
+    def test_a_warning_can_be_asked_for_later(self, make_region):
         region = make_region('one', before_end=minutes(0))
         lease = region.active_lease()
         region.change(lease, before_end=30)
         region.forward(until=31)
         assert 'event.before_end_lease' in region.told(lease)
 
-    def test_it_moves_with_the_end(self, region):
+    def test_a_warning_moves_with_the_end(self, region):
         lease = region.lease(start=5, end=120)
         lease = region.change(lease, end=180)
         assert self.warning(lease).time == NOON + minutes(120)
 
-    def test_after_an_extension_it_comes_again(self, region):
+    def test_a_warning_comes_again_after_an_extension(self, region):
         lease = region.active_lease(end=120)
         region.forward(until=61)
         lease = region.change(lease, end=120)
@@ -450,7 +454,7 @@ class TestWarnings:
         region.forward(until=122)
         assert region.told(lease).count('event.before_end_lease') == 2
 
-    def test_it_does_not_come_again_for_a_lease_that_is_cut_short(
+    def test_a_warning_does_not_come_again_for_a_lease_that_is_cut_short(
         self, region
     ):
         lease = region.active_lease(end=120)

@@ -54,7 +54,7 @@ def look(region):
     region.work()
 
 
-def test_one_goes_on_once_however_often_it_is_let_in(region, let_in):
+def test_a_server_goes_on_once_however_often_it_is_let_in(region, let_in):
     for _ in range(2):
         let_in('server')
     region.now += minutes(5)
@@ -66,7 +66,7 @@ def test_one_goes_on_once_however_often_it_is_let_in(region, let_in):
     ]
 
 
-def test_one_that_is_resized_has_two_sizes(region, let_in):
+def test_a_server_that_is_resized_has_two_sizes(region, let_in):
     let_in('server')
     region.now += minutes(5)
     let_in('server', LARGE)
@@ -76,7 +76,9 @@ def test_one_that_is_resized_has_two_sizes(region, let_in):
     ]
 
 
-def test_its_use_is_over_when_it_is_seen_to_be_gone(region, lease, let_in):
+def test_use_of_a_server_is_over_when_it_is_seen_to_be_gone(
+    region, lease, let_in
+):
     [host] = region.hosts_of(lease)
     there = region.cloud.boot(host, lease.project_id)
     gone = region.cloud.boot(host, lease.project_id)
@@ -88,7 +90,7 @@ def test_its_use_is_over_when_it_is_seen_to_be_gone(region, lease, let_in):
     assert {row[0]: row[3] for row in used(region)} == {there: None, gone: 2}
 
 
-def test_one_that_is_let_in_while_others_look_for_it_goes_on(
+def test_a_server_that_is_let_in_while_others_look_for_it_goes_on(
     region, lease, let_in
 ):
     server = region.cloud.intrude('elsewhere', lease.project_id)
@@ -118,7 +120,7 @@ def test_nothing_is_over_where_nova_does_not_tell(region, lease, let_in):
     assert used(region) == [(server, 'm1.small', 0, None)]
 
 
-def test_its_use_is_over_with_the_lease(region, lease, let_in):
+def test_use_of_a_server_is_over_with_the_lease(region, lease, let_in):
     let_in('server')
     region.forward(until=70)
     assert used(region) == [('server', 'm1.small', 0, 60)]
@@ -126,7 +128,9 @@ def test_its_use_is_over_with_the_lease(region, lease, let_in):
     assert used(region) == [('server', 'm1.small', 0, 60)]
 
 
-def test_it_is_over_as_soon_as_the_lease_is_deleted(region, lease, let_in):
+def test_use_of_a_server_is_over_as_soon_as_the_lease_is_deleted(
+    region, lease, let_in
+):
     let_in('server')
     region.now += minutes(7)
     region.delete(lease)
@@ -135,7 +139,7 @@ def test_it_is_over_as_soon_as_the_lease_is_deleted(region, lease, let_in):
     assert used(region) == [('server', 'm1.small', 0, 7)]
 
 
-def test_one_that_was_not_created_is_forgotten(region, let_in):
+def test_a_server_that_was_not_created_is_forgotten(region, let_in):
     let_in('server')
     region.access.forget(['server'])
     assert used(region) == []
@@ -148,7 +152,7 @@ class TestBeforeTheLease:
     def lease(self, region):
         return region.lease(start=10)
 
-    def test_it_counts_from_the_start_on(self, region, lease, let_in):
+    def test_a_server_counts_from_the_start_on(self, region, lease, let_in):
         let_in('server')
         assert used(region) == [('server', 'm1.small', 10, None)]
         with region.database.writer() as session:
@@ -156,7 +160,7 @@ class TestBeforeTheLease:
             server_usage.begin(session, ids, region.now + minutes(11))
         assert used(region) == [('server', 'm1.small', 11, None)]
 
-    def test_it_never_counts_if_the_lease_never_begins(
+    def test_a_server_never_counts_if_the_lease_never_begins(
         self, region, lease, let_in
     ):
         let_in('server')
@@ -196,7 +200,7 @@ class TestReverted:
             region.cloud.instances[server], flavor=size.flavor, **changes
         )
 
-    def test_it_is_used_where_it_came_from_again(
+    def test_a_reverted_server_is_used_where_it_came_from_again(
         self, region, lease, stays, server
     ):
         other = region.active_lease()
@@ -219,7 +223,9 @@ class TestReverted:
         ]
         assert stays_in(region, server) == lease.reservations[0].id
 
-    def test_it_has_the_size_that_it_had(self, region, stays, server):
+    def test_a_reverted_server_has_the_size_that_it_had(
+        self, region, stays, server
+    ):
         stays(server, LARGE)
         self.has(region, server, SMALL)
         region.now += minutes(5)
@@ -230,14 +236,14 @@ class TestReverted:
             (server, 'm1.small', 10, None),
         ]
 
-    def test_one_that_has_moved_only_goes_on(self, region, stays, server):
+    def test_a_server_that_has_only_moved_goes_on(self, region, stays, server):
         stays(server, SMALL)
         self.has(region, server, SMALL)
         region.now += minutes(5)
         look(region)
         assert used(region)[-1] == (server, 'm1.small', 5, None)
 
-    def test_one_whose_first_lease_is_over_is_in_none(
+    def test_a_server_whose_first_lease_is_over_is_in_none(
         self, region, lease, stays, server
     ):
         other = region.active_lease()

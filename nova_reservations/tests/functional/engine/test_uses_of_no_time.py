@@ -46,7 +46,7 @@ class TestWhileItIsNotReleased:
         lease = region.lease(minimum=3, start=120, end=180)
         assert len(region.hosts_of(lease)) == 3
 
-    def test_it_counts_against_limits(self, region):
+    def test_a_use_of_no_time_counts_against_limits(self, region):
         test_limits.limit(region, slots=10, host_hours=100)
         with test_limits.refused('slots'):
             region.lease_of(slots(9), end=90)

@@ -85,7 +85,7 @@ def test_the_audit_gives_back_access_and_volumes(region):
     assert findings(region) == []
 
 
-def test_what_the_project_made_in_place_of_a_volume_is_fine(region):
+def test_a_volume_that_the_project_made_in_place_of_another_is_fine(region):
     lease = region.lease_of(asked(10, 2))
     region.work()
     volumes = region.cloud.volumes

@@ -86,7 +86,7 @@ def test_a_pool_is_kept_until_what_was_copied_out_of_it_is_deleted(keeps):
     keeps.lease_of(asked(60, volume_type=pool.partition('#')[2]))
 
 
-def test_what_is_deleted_elsewhere_keeps_no_pool(keeps):
+def test_a_volume_that_is_deleted_elsewhere_keeps_no_pool(keeps):
     volumes = keeps.cloud.volumes
     lease = keeps.lease_of(asked(60))
     keeps.work()
@@ -207,7 +207,7 @@ def test_without_a_role_at_the_end_nothing_is_lost(region):
     assert there(region) == of('lessee', 10, 1)
 
 
-def test_what_can_not_be_done_at_the_end_is_refused(region):
+def test_actions_that_can_not_be_done_at_the_end_are_refused(region):
     with pytest.raises(exception.InvalidInput, match='keep is not offered'):
         region.lease_of(asked(10, end_action='keep'))
     region.opts.set_override('kept_volume_type', 'gone', 'reservations')
@@ -218,7 +218,7 @@ def test_what_can_not_be_done_at_the_end_is_refused(region):
         region.lease_of(asked(10, end_action='backup'))
 
 
-def test_what_is_done_at_the_end_can_be_changed_until_then(keeps):
+def test_the_action_at_the_end_can_be_changed_until_then(keeps):
     lease = keeps.lease_of(asked(10))
     keeps.work()
     keeps.change(lease, end_action='keep')
@@ -227,7 +227,7 @@ def test_what_is_done_at_the_end_can_be_changed_until_then(keeps):
     assert there(keeps) == of('lessee', 10, 1)
 
 
-def test_what_a_start_that_failed_has_made_is_not_kept(keeps):
+def test_volumes_of_a_start_that_failed_are_not_kept(keeps):
     keeps.cloud.volumes.broken = True
     lease = keeps.lease_of(asked(10, end_action='keep'))
     keeps.work()

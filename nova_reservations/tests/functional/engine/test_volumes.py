@@ -142,7 +142,7 @@ def test_a_volume_that_cinder_can_not_make_fails_the_lease(region):
     assert there(region) == []
 
 
-def test_without_a_role_in_the_project_they_are_refused(region):
+def test_volumes_are_refused_without_a_role_in_the_project(region):
     region.cloud.volumes.without_role.add('lessee')
     with pytest.raises(exception.InvalidInput, match='no role in it'):
         region.lease_of(asked(10))
@@ -280,7 +280,9 @@ def test_a_pool_that_it_had_to_leave_is_others_when_it_can_make_nothing_there(
         ({'amount': '101'}, 'amount must be'),
     ],
 )
-def test_what_makes_no_sense_is_refused(region, more, said):
+def test_a_request_for_volumes_that_makes_no_sense_is_refused(
+    region, more, said
+):
     kind, params = asked(10)
     with pytest.raises(exception.InvalidInput, match=said):
         region.lease_of((kind, {**params, **more}))

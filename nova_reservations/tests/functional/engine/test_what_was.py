@@ -158,7 +158,9 @@ class TestAReplacement:
         region.now += minutes(10)
         return lease
 
-    def test_its_window_begins_when_it_is_given(self, region, lease):
+    def test_the_window_of_another_host_begins_when_it_is_given(
+        self, region, lease
+    ):
         lost, kept = sorted(region.hosts_of(lease))
         [spare] = {'one', 'two', 'three'} - {lost, kept}
         fail(region, lost)

@@ -92,7 +92,7 @@ class TestAtOnce(test_instances.InstancesTestCase):
         self._wait_for_state_change(server, 'ACTIVE', max_retries=60)
         self.assertIn(self.host_of(server), {'host1', 'host2'})
 
-    def test_so_can_one_that_names_the_group_too(self):
+    def test_a_server_that_names_the_group_too_can_be_asked_for_at_once(self):
         reservation = self.post_lease()
         body = self._build_server(
             networks='none', flavor_id=reservation['flavor_id']
@@ -111,7 +111,7 @@ class TestAtOnce(test_instances.InstancesTestCase):
         )
         self.assertEqual(409, status)
 
-    def test_what_was_made_for_a_lease_that_is_deleted_is_gone(self):
+    def test_flavor_and_group_of_a_lease_that_is_deleted_are_gone(self):
         reservation = self.post_lease()
         [lease] = self.api.api_get('/os-reservations/v1/leases').body['leases']
         self.api.api_delete(f'/os-reservations/v1/leases/{lease["id"]}')

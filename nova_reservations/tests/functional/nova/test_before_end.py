@@ -58,7 +58,7 @@ class BeforeEndTest(shared.SharedNova):
             self.now,
         )
 
-    def test_each_server_has_an_image_that_belongs_to_its_project(self):
+    def test_servers_have_an_image_each_that_belongs_to_their_project(self):
         lease = self.lease_for_two_hours(before_end='snapshot')
         server = self.boot(lease, name='precious')
         self.admin_api.post_server_action(server['id'], {'lock': {}})

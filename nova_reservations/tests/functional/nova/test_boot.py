@@ -112,7 +112,7 @@ class SchedulerAloneTest(shared.SharedNova):
 
     api_is_ours = False
 
-    def test_it_refuses_what_can_not_be_used(self):
+    def test_the_scheduler_refuses_hints_that_can_not_be_used(self):
         self.enrol('host1')
         mine = self.lease(starts_in=datetime.timedelta(days=1))
         theirs = self.lease(project_id=base.OTHERS)
@@ -126,7 +126,7 @@ class SchedulerAloneTest(shared.SharedNova):
         ):
             self.assertIn(why, self.why_not(hint=hint))
 
-    def test_it_says_so_where_all_hosts_have_failed(self):
+    def test_the_scheduler_says_so_where_all_hosts_have_failed(self):
         self.enrol('host1')
         lease = self.lease()
         self.stop_host('host1')
@@ -135,7 +135,7 @@ class SchedulerAloneTest(shared.SharedNova):
         self.assertIn('Not enough hosts available', why)
         self.assertIn('have failed', why)
 
-    def test_without_its_database_it_refuses_everybody(self):
+    def test_a_scheduler_without_its_database_refuses_everybody(self):
         self.enrol('host1')
         lease = self.lease()
         down = fixtures.MockPatchObject(

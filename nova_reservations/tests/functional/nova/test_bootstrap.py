@@ -95,11 +95,11 @@ def test_a_nova_that_is_told_nothing_is_as_it_was(conf, start):
     [HEAD + TRACKING + DRIVER, HEAD + DRIVER + MEASURING],
     ids=['resources', 'metrics'],
 )
-def test_one_line_and_a_plugin_bring_us_in(conf, start):
+def test_a_line_and_a_plugin_bring_us_in(conf, start):
     assert found(start(conf)) == ['True', 'True']
 
 
-def test_one_line_brings_us_into_nova_conductor(tmp_path):
+def test_a_line_brings_us_into_nova_conductor(tmp_path):
     file = tmp_path / 'nova.conf'
     file.write_text(HEAD + DRIVER)
     process = subprocess.run(

@@ -141,7 +141,7 @@ class CloudTest(shared.SharedNova):
         self._delete(lease)
         self.assertEqual(set(), self._not_seen())
 
-    def test_they_are_for_what_others_changed_before_it(self):
+    def test_hosts_are_looked_at_again_for_what_others_changed_before(self):
         self.enrol(*self.hosts)
         self.work()
         self._set_aggregate(self.resources[0].uuid, str(uuid.uuid4()))
@@ -267,7 +267,7 @@ class CloudTest(shared.SharedNova):
         occupancy = self.cloud.slots.servers_in_slots(RESERVATION, (), ())
         self.assertEqual((), tuple(occupancy.servers))
 
-    def test_without_placement_it_says_so(self):
+    def test_a_cloud_without_placement_says_so(self):
         self.useFixture(
             fixtures.MockPatchObject(
                 report.SchedulerReportClient,

@@ -159,7 +159,7 @@ class NothingConfiguredTest(ConsumersTestCase):
         self.boot()
         self.assertFalse(host_states.consumers().running)
 
-    def test_what_nobody_reads_passes_nowhere(self):
+    def test_a_request_for_units_that_nobody_reads_passes_nowhere(self):
         self.report('host1', cu={'total': 9, 'used': 0})
         self.why_not(flavor_id=self.flavor(cu='1'))
 

@@ -29,7 +29,7 @@ class DefaultTest(shelving.ShelvingTestCase):
         self.until('TERMINATED')
         self._wait_until_deleted(server)
 
-    def test_its_owner_extends_it_as_any_lease(self):
+    def test_an_owner_extends_a_default_lease_as_any_other(self):
         server = self.boot()
         lease = self.until('ACTIVE')
         self.services.leases.update(
@@ -43,7 +43,7 @@ class DefaultTest(shelving.ShelvingTestCase):
         self.work()
         self.assertEqual('ACTIVE', self.status_of(server))
 
-    def test_its_length_is_the_operators(self):
+    def test_the_length_of_a_default_lease_is_the_operators(self):
         self.flags(
             reservation_length_days=1,
             reservation_length_hours=2,
@@ -57,7 +57,7 @@ class DefaultTest(shelving.ShelvingTestCase):
             lease.end_date - lease.start_date,
         )
 
-    def test_it_may_begin_later(self):
+    def test_a_default_lease_may_begin_later(self):
         start = self.now + datetime.timedelta(hours=2)
         self.flags(
             reservation_start_date=f'{start:%Y-%m-%d %H:%M:%S}',
@@ -91,7 +91,7 @@ class DefaultTest(shelving.ShelvingTestCase):
             self.assertNotEqual(self.host_of(other), self.host_of(server))
         self.assertEqual(3, len(self.leases()))
 
-    def test_who_asks_for_a_lease_has_that_one(self):
+    def test_a_server_that_asks_for_a_lease_has_that_one(self):
         self.ask()
         lease = self.only_lease()
         self.assertEqual(
@@ -123,7 +123,7 @@ class DefaultTest(shelving.ShelvingTestCase):
         sizes = sorted(len(self.servers_of(one)) for one in self.leases())
         self.assertEqual([1, 3], sizes)
 
-    def test_what_nova_refuses_has_none(self):
+    def test_a_server_that_nova_refuses_has_no_lease(self):
         for server in (
             {'name': 'no image'},
             self._build_server(networks='none', flavor_id='no such'),
@@ -135,7 +135,7 @@ class DefaultTest(shelving.ShelvingTestCase):
             self.assertEqual(400, status)
         self.assertEqual([], self.leases())
 
-    def test_it_is_no_matter_of_who_may_make_leases(self):
+    def test_a_default_lease_is_no_matter_of_who_may_make_leases(self):
         self.policy.set_rules(
             {'reservations:leases:create': '!'},
             overwrite=False,

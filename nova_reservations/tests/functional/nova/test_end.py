@@ -210,7 +210,7 @@ class EndTest(shared.SharedNova):
         self.assertNotIn(server['id'], self._guests())
         self._assert_nothing_is_left(lease)
 
-    def test_others_have_the_other_hosts_while_one_is_waited_for(self):
+    def test_other_leases_have_the_other_hosts_while_one_is_waited_for(self):
         self.enrol('host1', 'host2')
         lease = self.lease(2)
         silent = self.host_of(self.boot(lease))
@@ -228,7 +228,7 @@ class EndTest(shared.SharedNova):
         self._be_heard(silent)
         self.end_completely(lease)
 
-    def test_what_was_asked_of_a_host_before_it_fell_silent_waits_too(self):
+    def test_a_deletion_asked_of_a_host_before_it_fell_silent_waits_too(self):
         lease = self._lease_whose_host_was_never_told()
         self._be_silent()
         with mock.patch.object(instance_actions, 'PATIENCE', -1):
@@ -251,7 +251,7 @@ class EndTest(shared.SharedNova):
         self.assertNotIn(server['id'], self._guests())
         self._assert_nothing_is_left(lease)
 
-    def test_what_a_host_fails_to_delete_it_is_asked_for_once_a_minute(self):
+    def test_a_deletion_that_fails_is_asked_of_its_host_once_a_minute(self):
         """The deletion fails because Neutron does not answer."""
         lease, server = self._lease_with_server()
         with mock.patch.object(

@@ -362,7 +362,7 @@ class EndActionsTest(shared.SharedNova):
         self.end_completely(lease)
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
 
-    def test_what_its_user_deletes_is_not_kept(self):
+    def test_a_server_that_its_user_deletes_is_not_kept(self):
         """This holds even if the message to its host was lost."""
         for action in ('shelve', 'migrate'):
             lease = self.lease(end_action=action)
@@ -386,7 +386,7 @@ class EndActionsTest(shared.SharedNova):
             self.assertEqual(status, shown['status'])
             self.assertIn(shown['OS-EXT-SRV-ATTR:host'], ('host2', 'host3'))
 
-    def test_what_finds_no_place_is_shelved(self):
+    def test_a_server_that_finds_no_place_is_shelved(self):
         lease = self.lease(end_action='migrate')
         servers = self.boot(lease), self.boot(lease)
         self._stop_server(servers[1])

@@ -99,7 +99,7 @@ class TestExtraSpecs(FilteredTestCase):
         lease = self.slots(1, flavor_id=self.flavor(**specs))
         self.boot_in(lease)
 
-    def test_what_no_host_has_is_refused(self):
+    def test_specs_that_no_host_has_are_refused(self):
         for specs in (
             {'aggregate_instance_extra_specs:ssd': 'no'},
             {'capabilities:cpu_info:features': '<in> avx512f'},
@@ -109,7 +109,7 @@ class TestExtraSpecs(FilteredTestCase):
             with pytest.raises(exception.NotEnoughResources):
                 self.slots(1, flavor_id=self.flavor(**specs))
 
-    def test_what_changes_by_the_minute_is_refused(self):
+    def test_specs_that_change_by_the_minute_are_refused(self):
         specs = {'capabilities:num_instances': '<= 5'}
         with pytest.raises(exception.InvalidInput, match='num_instances=<= 5'):
             self.slots(1, flavor_id=self.flavor(**specs))

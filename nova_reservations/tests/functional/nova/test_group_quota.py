@@ -54,12 +54,14 @@ class TestGroupQuota(test_instances.InstancesTestCase):
     def test_a_project_may_have_its_own_groups_beside_those_of_leases(self):
         self.check_a_group_of_its_own()
 
-    def test_so_it_may_with_unified_limits(self):
+    def test_a_project_may_have_its_own_groups_with_unified_limits_too(self):
         self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
         self.useFixture(limit_fixture.LimitFixture({'server_groups': 1}, {}))
         self.check_a_group_of_its_own()
 
-    def test_they_count_neither_for_the_project_nor_for_the_user(self):
+    def test_groups_of_leases_count_neither_for_the_project_nor_for_the_user(
+        self,
+    ):
         lease = self.slots(1, affinity=True)
         counts = nova_objects.InstanceGroupList.get_counts(
             nova_context.get_admin_context(), base.MINE, lease.user_id

@@ -119,7 +119,7 @@ class FromNowOnTest(GuaranteedTestCase):
 
 
 class LaterTest(GuaranteedTestCase):
-    def test_it_is_built_beside_and_brought_into_its_place(self):
+    def test_a_server_is_built_beside_and_brought_into_its_place(self):
         self.enrol('host1')
         server = self.sure(starts_in=20)
         self._wait_for_state_change(server, 'ACTIVE')
@@ -134,7 +134,9 @@ class LaterTest(GuaranteedTestCase):
         self._wait_until_deleted(server)
         self.assert_nothing_is_left()
 
-    def test_what_its_user_has_brought_back_before_is_brought_in(self):
+    def test_a_server_that_its_user_has_brought_back_before_is_brought_in(
+        self,
+    ):
         self.enrol('host1')
         server = self.sure(starts_in=20)
         self.until_shelved(server)
@@ -150,7 +152,7 @@ class CellsTest(GuaranteedTestCase):
     hosts = ('host1', 'host2', 'host3')
     far_hosts = ('host1', 'host2')
 
-    def test_it_is_built_in_the_cell_of_its_place(self):
+    def test_a_server_is_built_in_the_cell_of_its_place(self):
         self.enrol('host1')
         self.sure(starts_in=20, flavor='small', count=4)
         servers = self.api.get_servers()
@@ -162,19 +164,19 @@ class CellsTest(GuaranteedTestCase):
         for server in servers:
             self.assertEqual('host1', self.host_of(server))
 
-    def test_it_is_not_built_where_it_could_not_be_brought_from(self):
+    def test_a_server_is_not_built_where_it_could_not_be_brought_from(self):
         self.enrol('host1', 'host2')
         why = self.fault_of(self.sure(starts_in=20))
         self.assertIn('No valid host', why)
 
-    def test_one_without_a_place_is_built_in_any_cell(self):
+    def test_a_server_without_a_place_is_built_in_any_cell(self):
         self.enrol('host1', 'host2')
         server = self._wait_for_state_change(self.ask(starts_in=20), 'ACTIVE')
         self.assertEqual('host3', self.host_of(server))
 
 
 class MovesTest(GuaranteedTestCase):
-    def test_it_is_migrated_to_a_free_place(self):
+    def test_a_server_is_migrated_to_a_free_place(self):
         server = self.one_of_two_places()
         source = self.host_of(server)
         self._live_migrate(server)
@@ -185,7 +187,7 @@ class MovesTest(GuaranteedTestCase):
         self.assertEqual(source, self.host_of(server))
         self.assert_in_place(server)
 
-    def test_it_is_migrated_nowhere_else(self):
+    def test_a_server_is_migrated_to_free_places_only(self):
         server, _ = self.two_in_place()
         source = self.host_of(server)
         self.admin_api.post_server_action(server['id'], {'migrate': None})
@@ -195,7 +197,7 @@ class MovesTest(GuaranteedTestCase):
         self.assertEqual(source, self.host_of(server))
         self.assert_in_place(server)
 
-    def test_it_is_resized_to_what_fits(self):
+    def test_a_server_is_resized_to_a_flavor_that_fits(self):
         server = self.one_of_two_places()
         self._resize_server(server, 'small')
         self._confirm_resize(server)
@@ -205,7 +207,7 @@ class MovesTest(GuaranteedTestCase):
         self._confirm_resize(server)
         self.assert_in_place(server)
 
-    def test_it_is_not_resized_to_what_does_not_fit(self):
+    def test_a_server_is_not_resized_to_a_flavor_that_does_not_fit(self):
         server = self.one_of_two_places()
         larger = {'resize': {'flavorRef': 'larger'}}
         refusal = self.assertRaises(
@@ -225,7 +227,7 @@ class MovesTest(GuaranteedTestCase):
         )
         self.assert_in_place(server)
 
-    def test_it_is_not_resized_into_another_reservation(self):
+    def test_a_server_is_not_resized_into_another_reservation(self):
         server = self.one_of_two_places()
         self.enrol('host3')
         flavor = self.id_of(self.slots(1))
@@ -236,14 +238,14 @@ class MovesTest(GuaranteedTestCase):
         )
         self.assertEqual(409, status)
 
-    def test_it_is_evacuated_to_a_free_place(self):
+    def test_a_server_is_evacuated_to_a_free_place(self):
         server = self.one_of_two_places()
         source = self.host_of(server)
         self.stop_host(source)
         self._evacuate_server(server)
         self.assertEqual({'host1', 'host2'} - {source}, {self.host_of(server)})
 
-    def test_shelved_by_its_user_it_comes_back_into_its_place(self):
+    def test_a_server_that_its_user_shelved_comes_back_into_its_place(self):
         self.enrol('host1')
         server = self.in_place()
         self._shelve_server(server)
@@ -251,13 +253,13 @@ class MovesTest(GuaranteedTestCase):
         self._unshelve_server(server)
         self.assert_in_place(server)
 
-    def test_it_is_rebuilt_where_it_is(self):
+    def test_a_server_is_rebuilt_where_it_is(self):
         self.enrol('host1')
         server = self.in_place()
         self._rebuild_server(server, IMAGE)
         self.assert_in_place(server)
 
-    def test_its_host_fails_and_it_follows_its_place(self):
+    def test_a_server_whose_host_fails_follows_its_place(self):
         self.flags(heal_evacuate=True, group='reservations')
         self.enrol('host1', 'host2')
         server = self.in_place()

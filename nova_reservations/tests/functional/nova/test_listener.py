@@ -101,7 +101,9 @@ def notify(transport, exchange, topic, priority, event_type, payload):
     )
 
 
-def test_each_message_is_for_one_of_ours_and_nobody_else_misses_it(transport):
+def test_messages_are_each_for_one_of_ours_and_nobody_else_misses_them(
+    transport,
+):
     topic = f'test-{uuid.uuid4()}'
     ours, others = Heard(), Heard()
     listeners = [
@@ -216,7 +218,7 @@ class TestMonitorOfAnotherPackage:
         yield services
         services.database.dispose()
 
-    def test_it_is_loaded_by_its_entry_point_and_hears(
+    def test_a_monitor_is_loaded_by_its_entry_point_and_hears(
         self, site, services, transport, monkeypatch
     ):
         for name in ('licences', 'licence_monitor'):

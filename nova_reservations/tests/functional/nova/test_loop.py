@@ -56,7 +56,7 @@ class LoopTest(base.NovaTestCase):
         self.enrol('host1')
         self._assert_it_runs()
 
-    def test_it_ends_with_the_service(self):
+    def test_a_loop_ends_with_the_service(self):
         running = self.scheduler.nova_reservations_loop
         self.scheduler_service.stop()
         self.assertRaises(RuntimeError, running.worker._pool.submit, print)

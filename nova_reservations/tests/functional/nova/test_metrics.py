@@ -185,7 +185,7 @@ class TestMeasuring(MetricsTestCase):
         self._delete_server(server)
         assert not go_on.is_set()
 
-    def test_it_ends_with_its_compute(self):
+    def test_measuring_ends_with_its_compute(self):
         measuring = self.measuring
         assert measuring is not None
         self.receive(metric='cpu')
@@ -260,7 +260,7 @@ class TestExample(MetricsTestCase):
         )
         super().setUp()
 
-    def test_it_does_what_it_says(self):
+    def test_the_example_does_what_it_says(self):
         assert self.measuring is not None
         self.flags(file=str(self.file), group='busiest')
         server = self.boot()
@@ -273,7 +273,7 @@ class TestExample(MetricsTestCase):
         self.computes['host1'].stop()
         self.wait_for(lambda: self.assertFalse(self.file.exists()))
 
-    def test_it_is_short(self):
+    def test_the_example_is_short(self):
         source = pathlib.Path(busiest.__file__).read_text()
         assert len(source.splitlines()) < 60
 

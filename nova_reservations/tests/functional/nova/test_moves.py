@@ -154,7 +154,7 @@ class MoveTest(shared.SharedNova):
                         instance.host = 'elsewhere'
                         instance.save()
 
-    def test_what_has_nothing_to_do_with_leases_is_moved_by_force(self):
+    def test_a_server_without_a_lease_is_moved_by_force(self):
         server = self.boot()
         [other] = {'host3', 'host4'} - {self.host_of(server)}
         microversion, body = past_the_scheduler(other)[1]

@@ -109,7 +109,7 @@ class TestVirtualGpus(NestedTestCase, test_vgpu.VGPUTestBase):
         self.start_compute_with_vgpu('host1')
         [self.host] = self.enrol('host1')
 
-    def test_what_is_promised_is_kept_for_its_servers(self) -> None:
+    def test_a_promised_gpu_is_kept_for_its_servers(self) -> None:
         self.check_last_two(self.flavor(**{'resources:VGPU': '16'}), 'VGPU')
 
     def test_a_group_is_of_one_gpu_with_its_traits(self) -> None:
@@ -175,7 +175,7 @@ class TestPciDevices(NestedTestCase, libvirt_base.ServersTestBase):
         )
         [self.host] = self.enrol('host1')
 
-    def test_what_is_promised_is_kept_for_its_servers(self) -> None:
+    def test_a_promised_device_is_kept_for_its_servers(self) -> None:
         flavor_id = self.flavor(**{'pci_passthrough:alias': 'a-device:1'})
         name = 'CUSTOM_PCI_{vendor_id}_{product_id}'.format_map(DEVICE)
         # nova-compute has added traits since the host was enrolled.

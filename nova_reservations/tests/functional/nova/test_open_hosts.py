@@ -108,7 +108,7 @@ class TestHosts(OpenHostsTestCase):
         )
         self.assertEqual(set(), self.recorded(lease))
 
-    def test_who_comes_too_late_for_the_last_room_is_an_ordinary_one(self):
+    def test_a_server_too_late_for_the_last_room_is_an_ordinary_one(self):
         self.enrol('host1')
         lease = self.open_hosts()
         big = self.big()
@@ -118,7 +118,9 @@ class TestHosts(OpenHostsTestCase):
         self.assertEqual({done[0]['id']}, self.recorded(lease))
         self.assertEqual([done[0]['id']], self.used(lease))
 
-    def test_who_claims_when_the_lease_is_over_is_an_ordinary_one(self):
+    def test_a_server_that_claims_when_the_lease_is_over_is_an_ordinary_one(
+        self,
+    ):
         self.enrol('host1')
         lease = self.open_hosts()
         self.before_the_claim(lambda: self.end(lease))
@@ -138,7 +140,7 @@ class TestHosts(OpenHostsTestCase):
         server = self.boot()
         self.assertEqual([server['id']], self.used(late))
 
-    def test_one_that_is_built_again_stays_in_its_lease(self):
+    def test_a_server_that_is_built_again_stays_in_its_lease(self):
         self.useFixture(conductor.Conductor(guarded=True))
         self.enrol('host1', 'host2')
         lease = self.open_hosts(2)
@@ -164,7 +166,7 @@ class TestHosts(OpenHostsTestCase):
 
 
 class TestMoves(OpenHostsTestCase):
-    def test_it_stays_in_its_lease_wherever_it_is_moved(self):
+    def test_a_server_stays_in_its_lease_wherever_it_is_moved(self):
         self.enrol('host1', 'host2')
         lease = self.open_hosts(2)
         server = self.boot()
@@ -193,7 +195,9 @@ class TestMoves(OpenHostsTestCase):
         self._evacuate_server(server)
         is_there(moved=source)
 
-    def test_without_room_it_comes_back_elsewhere_and_is_left_there(self):
+    def test_a_server_without_room_comes_back_elsewhere_and_is_left_there(
+        self,
+    ):
         self.enrol('host1')
         lease = self.open_hosts()
         big = self.big()
@@ -207,7 +211,7 @@ class TestMoves(OpenHostsTestCase):
         self._wait_until_deleted(other)
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
 
-    def test_it_uses_the_lease_while_it_is_there(self):
+    def test_a_server_uses_the_lease_while_it_is_there(self):
         self.enrol('host1')
         lease = self.open_hosts()
         big = self.big()
@@ -237,7 +241,7 @@ class TestMoves(OpenHostsTestCase):
                 if stay.reservation_id == self.id_of(lease)
             }
 
-    def test_one_that_was_ordinary_stays_so(self):
+    def test_an_ordinary_server_stays_ordinary(self):
         self.enrol('host1')
         server = self.boot()
         lease = self.open_hosts()

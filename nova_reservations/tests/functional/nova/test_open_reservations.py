@@ -78,7 +78,7 @@ class TestOpen(OpenTestCase):
         self.assertEqual([server['id']], self.used(lease))
         self.assertEqual(set(), self.stored(server))
 
-    def test_one_that_finds_no_free_slot_is_an_ordinary_one(self):
+    def test_a_server_that_finds_no_free_slot_is_an_ordinary_one(self):
         self.enrol('host1')
         lease = self.opened(1)
         self.boot()
@@ -97,20 +97,20 @@ class TestOpen(OpenTestCase):
         self.opened(1, project_id=base.OTHERS)
         self.assertIn(self.host_of(self.boot()), OUTSIDE)
 
-    def test_its_own_flavor_is_there_too(self):
+    def test_the_flavor_of_an_open_reservation_is_there_too(self):
         self.enrol('host1')
         lease = self.opened(2)
         self.boot_in(lease)
         self.assertEqual('host1', self.host_of(self.boot()))
         self.assertEqual(2, len(self.used(lease)))
 
-    def test_who_asks_for_another_reservation_is_there(self):
+    def test_a_server_that_asks_for_another_reservation_is_there(self):
         self.enrol('host1', 'host2')
         self.opened(1)
         whole = self.lease()
         self.assertIn(self.host_of(self.boot(whole)), self.hosts_of(whole))
 
-    def test_what_does_not_fit_into_a_slot_goes_elsewhere(self):
+    def test_a_server_that_does_not_fit_into_a_slot_goes_elsewhere(self):
         self.enrol('host1')
         self.opened(2)
         self._create_flavor(
@@ -154,7 +154,7 @@ class TestOpen(OpenTestCase):
         self.assertEqual([first['id']], self.used(small))
         self.assertEqual([second['id']], self.used(large))
 
-    def test_without_a_host_there_it_is_scheduled_once_more(self):
+    def test_a_server_without_a_host_there_is_scheduled_once_more(self):
         self.enrol('host1')
         lease = self.opened(1)
         self.admin_api.put_service(
@@ -165,7 +165,7 @@ class TestOpen(OpenTestCase):
         self.end_completely(lease)
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
 
-    def test_who_is_too_late_for_all_slots_keeps_none(self):
+    def test_a_request_that_is_too_late_for_all_slots_keeps_none(self):
         self.enrol('host1')
         lease = self.opened(2)
         self.boot()
@@ -178,7 +178,7 @@ class TestOpen(OpenTestCase):
         self.assertEqual(1, len(self.recorded(lease)))
         self.assertEqual(1, len(self.used(lease)))
 
-    def test_who_can_not_be_forgotten_is_refused(self):
+    def test_a_server_that_can_not_be_forgotten_is_refused(self):
         self.enrol('host1')
         self.opened(2)
         self.boot()
@@ -234,7 +234,7 @@ class TestOpen(OpenTestCase):
             {objects.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
         )
 
-    def test_it_can_not_be_closed_while_it_is_used(self):
+    def test_a_reservation_can_not_be_closed_while_it_is_active(self):
         self.enrol('host1')
         lease = self.opened(1)
         self.assertRaises(
@@ -244,7 +244,7 @@ class TestOpen(OpenTestCase):
             consume='targeted',
         )
 
-    def test_before_its_start_it_can_be_opened(self):
+    def test_a_reservation_can_be_opened_before_its_start(self):
         self.enrol('host1')
         lease = self.slots(1, starts_in=datetime.timedelta(minutes=5))
         self.update(lease, consume='open')
@@ -267,7 +267,7 @@ class TestMoves(OpenTestCase):
         )
         self.assertEqual([server['id']], self.used(lease))
 
-    def test_it_migrates_from_slot_to_slot(self):
+    def test_a_server_migrates_from_slot_to_slot(self):
         self.enrol('host1', 'host2')
         lease = self.opened(2, affinity=False)
         server, source = self.in_slot(lease)
@@ -276,7 +276,7 @@ class TestMoves(OpenTestCase):
         self.assertNotEqual(source, self.host_of(server))
         self.assert_in_slot(lease, server)
 
-    def test_it_migrates_live_from_slot_to_slot(self):
+    def test_a_server_migrates_live_from_slot_to_slot(self):
         self.enrol('host1', 'host2')
         lease = self.opened(2, affinity=False)
         server, source = self.in_slot(lease)
@@ -284,7 +284,7 @@ class TestMoves(OpenTestCase):
         self.assertNotEqual(source, self.host_of(server))
         self.assert_in_slot(lease, server)
 
-    def test_it_is_evacuated_from_slot_to_slot(self):
+    def test_a_server_is_evacuated_from_slot_to_slot(self):
         self.enrol('host1', 'host2')
         lease = self.opened(2, affinity=False)
         server, source = self.in_slot(lease)
@@ -292,7 +292,7 @@ class TestMoves(OpenTestCase):
         self._evacuate_server(server)
         self.assertEqual({'host1', 'host2'} - {source}, {self.host_of(server)})
 
-    def test_it_takes_a_slot_when_it_comes_back_from_its_shelf(self):
+    def test_a_server_takes_a_slot_when_it_comes_back_from_its_shelf(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)
@@ -301,7 +301,7 @@ class TestMoves(OpenTestCase):
         self._unshelve_server(server)
         self.assert_in_slot(lease, server)
 
-    def test_without_a_free_slot_it_comes_back_elsewhere(self):
+    def test_a_server_without_a_free_slot_comes_back_elsewhere(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)
@@ -311,14 +311,14 @@ class TestMoves(OpenTestCase):
         self.assertIn(self.host_of(server), OUTSIDE)
         self.assertNotIn(server['id'], self.used(lease))
 
-    def test_it_is_rebuilt_where_it_is(self):
+    def test_a_server_is_rebuilt_where_it_is(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)
         self._rebuild_server(server, '155d900f-4e14-4e4c-a73d-069cbf4541e6')
         self.assert_in_slot(lease, server)
 
-    def test_resized_to_what_fits_it_stays_in_slots(self):
+    def test_a_server_resized_to_what_fits_stays_in_slots(self):
         self.enrol('host1', 'host2')
         lease = self.opened(2, affinity=False)
         server, _ = self.in_slot(lease)
@@ -329,7 +329,7 @@ class TestMoves(OpenTestCase):
         self._confirm_resize(server)
         self.assert_in_slot(lease, server)
 
-    def test_resized_to_what_does_not_fit_it_leaves(self):
+    def test_a_server_resized_to_what_does_not_fit_leaves(self):
         self.enrol('host1')
         lease = self.opened(1)
         server, _ = self.in_slot(lease)
@@ -343,7 +343,7 @@ class TestMoves(OpenTestCase):
         self.end_completely(lease)
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
 
-    def test_one_that_was_ordinary_stays_so(self):
+    def test_an_ordinary_server_stays_ordinary(self):
         self.enrol('host1')
         server = self.boot()
         lease = self.opened(1)
@@ -354,7 +354,7 @@ class TestMoves(OpenTestCase):
 
 
 class TestEnd(OpenTestCase):
-    def test_it_ends_with_its_reservation(self):
+    def test_a_server_ends_with_its_reservation(self):
         self.enrol('host1')
         lease = self.opened(1)
         server = self.boot()
@@ -363,7 +363,7 @@ class TestEnd(OpenTestCase):
         self.assertEqual({}, self.inventories(lease))
         self.assertIn(self.host_of(self.boot()), OUTSIDE)
 
-    def test_it_is_shelved_and_lives_on_as_any_other(self):
+    def test_a_server_is_shelved_and_lives_on_as_any_other(self):
         self.trust()
         self.enrol('host1')
         lease = self.opened(1, end_action='shelve')
@@ -375,7 +375,7 @@ class TestEnd(OpenTestCase):
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertIn(self.host_of(server), OUTSIDE)
 
-    def test_it_is_moved_and_lives_on_as_any_other(self):
+    def test_a_server_is_moved_and_lives_on_as_any_other(self):
         self.trust()
         self.enrol('host1')
         lease = self.opened(1, end_action='migrate')

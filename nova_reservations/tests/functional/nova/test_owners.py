@@ -166,17 +166,17 @@ class TestAcrossCells(OwnersTestCase):
             {server_policies.CROSS_CELL_RESIZE: '@'}, overwrite=False
         )
 
-    def test_one_within_a_lease_of_slots_stays_until_its_end(self):
+    def test_a_server_moved_within_a_lease_of_slots_stays_until_its_end(self):
         self.enrol('host1', 'host2')
         lease = self.slots(2, affinity=False)
         self._goes_with(lease, self.boot_in(lease))
 
-    def test_one_within_a_lease_of_hosts_stays_until_its_end(self):
+    def test_a_server_moved_within_a_lease_of_hosts_stays_until_its_end(self):
         self.enrol('host1', 'host2')
         lease = self.lease(2)
         self._goes_with(lease, self.boot(lease))
 
-    def test_one_out_of_a_lease_is_confirmed_when_that_ends(self):
+    def test_a_resize_out_of_a_lease_is_confirmed_when_that_ends(self):
         first, second = self.leases()
         server = self.boot_in(first)
         self.admin_api.post_server_action(

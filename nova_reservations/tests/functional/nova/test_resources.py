@@ -65,7 +65,7 @@ class ComputeUnitsTest(BothHalvesTestCase):
         self.assertEqual({'host1': 2, 'host2': 1}, self.where('three'))
         self.assertEqual(self.full, self.used('cu'))
 
-    def test_one_too_many_takes_nothing(self):
+    def test_a_request_for_one_too_many_takes_nothing(self):
         self.post(count=4, name='four', flavor_id=self.flavor(cu='4'))
         for server in self.api.get_servers(search_opts={'name': 'four'}):
             self._wait_for_state_change(server, 'ERROR')

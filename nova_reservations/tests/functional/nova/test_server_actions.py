@@ -203,7 +203,7 @@ class ServerActionsTest(shared.SharedNova):
         server = self.api.post_server({'server': server})
         return self._wait_for_state_change(server, 'ACTIVE')
 
-    def test_what_a_server_was_shelved_as_is_kept_if_it_is_wanted(self):
+    def test_the_image_of_a_shelved_server_is_kept_if_it_is_wanted(self):
         for keep, images in ((True, 1), (False, 0)):
             name = f'keep {keep}'
             server = self._shelve(self.boot(name=name))
@@ -286,7 +286,7 @@ class ServerActionsTest(shared.SharedNova):
             )
             self._wait_for_state_change(server, 'ACTIVE')
 
-    def test_what_is_under_way_is_not_taken_for_lost(self):
+    def test_an_action_that_is_under_way_is_not_taken_for_lost(self):
         """This holds for as long as the action takes, and for each attempt."""
         server = self._shelve(self.boot())
         self.useFixture(

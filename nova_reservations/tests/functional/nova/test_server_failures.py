@@ -39,7 +39,7 @@ class ServerFailuresTestCase(test_server_leases.ServerLeaseTestCase):
 class FlagsTest(ServerFailuresTestCase):
     evacuates = False
 
-    def test_its_lease_is_degraded_until_its_host_is_back(self):
+    def test_the_lease_of_a_server_is_degraded_until_its_host_is_back(self):
         self.assert_shown(missing=True)
         self.assertEqual(self.failed, self.host_of(self.server))
         self.computes[self.failed] = self.restart_compute_service(
@@ -55,7 +55,7 @@ class FlagsTest(ServerFailuresTestCase):
 class EvacuationTest(ServerFailuresTestCase):
     evacuates = True
 
-    def test_it_is_evacuated_to_a_host_beside_the_pool(self):
+    def test_a_server_is_evacuated_to_a_host_beside_the_pool(self):
         [other] = {'host1', 'host2'} - {self.failed}
         self._wait_for_server_parameter(
             self.server, {'OS-EXT-SRV-ATTR:host': other, 'status': 'ACTIVE'}

@@ -92,7 +92,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
         self.end_completely(lease)
         self._wait_until_deleted(server)
 
-    def test_it_lands_beside_the_pool(self):
+    def test_a_server_with_a_lease_lands_beside_the_pool(self):
         self.enrol('host1', 'host2')
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         self.assertEqual('host3', self.host_of(server))
@@ -124,12 +124,12 @@ class ServerLeaseTest(ServerLeaseTestCase):
         self.end_completely(lease)
         self.assertEqual([], self.api.get_servers())
 
-    def test_fewer_than_wanted_share_one_too(self):
+    def test_fewer_servers_than_wanted_share_a_lease_too(self):
         self.flags(instances=2, group='quota')
         self.carry(min_count=1, max_count=3)
         self.assertEqual(2, len(self.servers_of(self.only_lease())))
 
-    def test_it_works_in_all_microversions(self):
+    def test_the_hint_works_in_all_microversions(self):
         for version in ('2.1', '2.37', '2.52', '2.74', '2.94', 'latest'):
             with self._microversion(version):
                 body = self.body()
@@ -143,7 +143,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
     def _microversion(self, version: str):
         return fixtures.MockPatchObject(self.api, 'microversion', version)
 
-    def test_it_works_by_the_old_key_and_the_old_mount(self):
+    def test_the_hint_works_by_the_old_key_and_the_old_mount(self):
         self.carry(key='OS-SCH-HNT:scheduler_hints')
         old = api_client.TestOpenStackClient(
             'fake',
@@ -157,7 +157,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
         self.assertEqual(2, len(self.leases()))
         self._wait_for_state_change(server, 'ACTIVE')
 
-    def test_it_can_be_moved_as_any_server(self):
+    def test_a_server_with_a_lease_can_be_moved_as_any_server(self):
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         before = self.host_of(server)
         self._live_migrate(server)
@@ -176,7 +176,7 @@ class ServerLeaseTest(ServerLeaseTestCase):
         self.assertIn('No valid host', lease.status_reason)
         self.api.delete_server(server['id'])
 
-    def test_what_asks_for_nothing_asks_our_database_nothing(self):
+    def test_a_request_for_no_lease_asks_our_database_nothing(self):
         def fail(_: Any) -> None:
             raise AssertionError
 
@@ -269,7 +269,7 @@ class RefusedTest(ServerLeaseTestCase):
         self.pass_time(minutes=5)
         self.until('ERROR')
 
-    def test_who_comes_too_late_gets_no_server(self):
+    def test_a_request_that_comes_too_late_gets_no_server(self):
         """The request is stopped for longer than its lease waits."""
         original = compute_api.API._provision_instances
 

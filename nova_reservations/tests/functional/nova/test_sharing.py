@@ -80,7 +80,7 @@ class SharingTest(test_instances.InstancesTestCase):
         self.end(lease)
         self._wait_until_deleted(server)
 
-    def test_with_however_many_it_is_shared_placement_is_asked_once_more(self):
+    def test_placement_is_asked_once_more_with_however_many_sharers(self):
         self.enrol('host1')
         lease = self.slots(4, consume='open')
         asked = self.questions_about_slots()

@@ -21,14 +21,16 @@ class LaterTest(shelving.ShelvingTestCase):
     def test_a_server_is_there_from_its_time_on(self):
         self._is_there_from_its_time_on()
 
-    def test_so_is_one_on_a_volume(self):
+    def test_a_server_on_a_volume_is_there_from_its_time_on(self):
         self._is_there_from_its_time_on(self.volume_backed())
 
-    def test_not_even_where_nova_never_does(self):
+    def test_a_server_is_there_from_its_time_on_where_nova_never_offloads(
+        self,
+    ):
         self.flags(shelved_offload_time=-1)
         self._is_there_from_its_time_on()
 
-    def test_deleted_with_its_lease_it_leaves_no_image(self):
+    def test_a_server_that_is_deleted_with_its_lease_leaves_no_image(self):
         server = self.ask(starts_in=20)
         self.until_shelved(server)
         name = f'{server_name(self, server)}-shelved'
@@ -88,7 +90,7 @@ class EndTest(shelving.ShelvingTestCase):
         self._wait_until_deleted(server)
         self.assertEqual([], deleted)
 
-    def test_what_was_shelved_by_its_user_is_kept_as_an_image(self):
+    def test_a_server_that_its_user_shelved_is_kept_as_an_image(self):
         server = self.ask(on_end=['create_image', 'delete'])
         self.until('ACTIVE')
         name = server_name(self, server)

@@ -44,7 +44,7 @@ class TestSlotHealing(SlotHealingTestCase):
             self.assertEqual(other, self.host_of(self.boot_in(lease)))
         self.assertIn('No valid host', self.refused_in(lease))
 
-    def test_without_room_it_lacks_slots_until_the_host_is_back(self):
+    def test_a_lease_without_room_lacks_slots_until_the_host_is_back(self):
         self.enrol('host1')
         lease = self.slots(2)
         self.stop_host('host1')

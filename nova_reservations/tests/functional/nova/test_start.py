@@ -21,7 +21,7 @@ class StartTest(base.NovaTestCase):
             'nova_reservations.scheduler.host_filter'
         )
 
-    def test_not_with_an_older_schema(self):
+    def test_a_scheduler_with_an_older_schema_does_not_start(self):
         directory = self.useFixture(fixtures.TempDir()).path
         self.flags(
             connection=f'sqlite:///{directory}/empty.db', group='reservations'
@@ -31,7 +31,7 @@ class StartTest(base.NovaTestCase):
         )
         self.assertIn('nova-reservations-manage db sync', str(refusal))
 
-    def test_not_with_half_of_the_configuration(self):
+    def test_a_scheduler_with_half_of_the_configuration_does_not_start(self):
         self.flags(enabled_filters=['ComputeFilter'], group='filter_scheduler')
         self.assertRaises(
             exception.FilterNotEnabled, self.host_filter._check_enabled

@@ -99,7 +99,7 @@ class PromiseTest(TrackingTestCase):
         self._delete_server(one)
         self._live_migrate(other, host=target)
 
-    def test_what_did_not_come_is_not_waited_for(self):
+    def test_a_server_that_did_not_come_is_not_waited_for(self):
         flavor = self.flavor(reservations__cu=60)
         one, other, third = (self.boot(flavor_id=flavor) for _ in self.hosts)
         target = self.host_of(third)

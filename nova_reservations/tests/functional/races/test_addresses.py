@@ -45,7 +45,7 @@ def race(region, *asked):
     return [lease for lease in found if lease is not None]
 
 
-def test_each_address_and_each_vlan_is_given_to_one(region):
+def test_addresses_and_vlans_are_given_to_one_lease_each(region):
     for asked in addresses.asked(1), segments.asked():
         granted = race(region, *asked)
         assert len(granted) == 3
@@ -53,7 +53,7 @@ def test_each_address_and_each_vlan_is_given_to_one(region):
         assert len(set().union(*given)) == 3
 
 
-def test_one_gets_the_address_that_all_have_named(region):
+def test_the_address_that_all_have_named_goes_to_one(region):
     [winner] = race(region, *addresses.asked(2, 102))
     assert len(region.hosts_of(winner)) == 2
     region.forward(until=5)

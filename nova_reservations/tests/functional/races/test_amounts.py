@@ -93,7 +93,7 @@ def test_all_of_it_or_shares_of_it_are_promised_and_never_both(crowd):
         assert answers == {'done': 1, 'NotEnoughResources': CROWD - 1}
 
 
-def test_what_is_promised_meanwhile_is_not_taken_away(crowd):
+def test_amounts_that_are_promised_meanwhile_are_not_taken_away(crowd):
     pool = crowd.add(crowd.first, 4)
 
     def act(number, region):
@@ -118,7 +118,7 @@ def test_a_name_is_given_once(crowd):
     assert answers == {'done': 1, 'ResourceExists': CROWD - 1}
 
 
-def test_one_that_is_leased_is_not_removed(crowd):
+def test_a_resource_that_is_leased_is_not_removed(crowd):
     pool = crowd.add(crowd.first, CROWD)
 
     def act(number, region):

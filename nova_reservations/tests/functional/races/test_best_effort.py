@@ -40,7 +40,7 @@ def hunt_together(region, workers, seconds):
                 one.drain()
 
 
-def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
+def test_hosts_are_had_by_one_lease_each_and_nobody_has_a_part(region):
     """Each lease wants two of four hosts: two leases get theirs, and the
     others wait in vain."""
     leases = [region.best_effort(minimum=2) for _ in range(HUNTS)]

@@ -160,7 +160,9 @@ def test_a_claim_that_was_taken_over_is_lost_where_it_seems_to_stand(
         asked.result()
 
 
-def test_who_is_too_far_behind_lets_nobody_in(region, node, behind, reserved):
+def test_a_node_that_is_too_far_behind_lets_nobody_in(
+    region, node, behind, reserved
+):
     lease = region.active_lease()
     node.catch_up()
     with node.impatient(), node.lagging():

@@ -12,7 +12,7 @@ KEYS = 10
 
 
 @test_races.EVERYWHERE
-def test_each_key_makes_one_lease_and_all_are_told_of_it(party, crowd, gates):
+def test_keys_make_one_lease_each_and_all_are_told_of_it(party, crowd, gates):
     asking = [
         crowd.submit(load.repeat, next(gates), KEYS)
         for _ in range(test_races.LESSEES)

@@ -21,7 +21,7 @@ gate = nodes.gate
 onlooker = nodes.onlooker
 
 
-def test_what_was_begun_at_a_node_that_is_killed_is_whole_or_nothing(
+def test_a_write_begun_at_a_node_that_is_killed_is_whole_or_nothing(
     cluster, party, onlooker, crowd, gate, tmp_path
 ):
     """The killed node's connections go on at the other node."""

@@ -111,7 +111,7 @@ def one_then_other(monkeypatch, any_database):
     return race
 
 
-def test_who_comes_second_sees_what_the_first_has_not_committed_yet(
+def test_the_second_request_sees_what_the_first_has_not_committed_yet(
     party, any_database, one_then_other
 ):
     allowed = limits.Limits(leases=1)
@@ -121,7 +121,7 @@ def test_who_comes_second_sees_what_the_first_has_not_committed_yet(
     assert answers == ({'done': 1}, {'OverLimit': 1})
 
 
-def test_who_comes_while_one_that_waited_gets_its_host_sees_that(
+def test_a_request_that_comes_while_one_that_waited_gets_its_host_sees_that(
     party, any_database, one_then_other
 ):
     url, allowed = any_database.url, limits.Limits(hosts=1)

@@ -277,7 +277,7 @@ def goes_on(region):
 
 
 @pytest.mark.parametrize('seed', range(ROUNDS))
-def test_each_leaves_with_the_lease_that_let_it_in_or_stays(
+def test_servers_leave_with_the_lease_that_let_them_in_or_stay(
     region, nova, seed
 ):
     soon = region.active_lease(consume='open')

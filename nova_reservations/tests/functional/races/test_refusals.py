@@ -169,7 +169,9 @@ class TestRace:
         }
         assert held_twice(party) == []
 
-    def test_all_are_granted_for_which_promises_can_move(self, party, gates):
+    def test_leases_for_which_promises_can_move_are_all_granted(
+        self, party, gates
+    ):
         promise_in_turn(party)
         assert answers(party, gates) == {'done': RACERS}
         assert held_twice(party) == []

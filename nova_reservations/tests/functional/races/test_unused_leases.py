@@ -45,7 +45,7 @@ def look(region):
     ).look(region.now)
 
 
-def test_who_comes_while_the_end_is_written_waits_and_is_refused(
+def test_a_server_that_comes_while_the_end_is_written_waits_and_is_refused(
     region, beside, monkeypatch
 ):
     lease = region.active_lease()

@@ -64,7 +64,7 @@ def test_an_end_waits_for_who_is_being_let_in_and_ends_that_too(
     assert ended(region) == [7]
 
 
-def test_who_comes_while_the_end_is_written_waits_and_is_not_recorded(
+def test_a_server_that_comes_while_the_end_is_written_is_not_recorded(
     region, lease, beside, monkeypatch
 ):
     marked, goes_on = threading.Event(), threading.Event()
@@ -88,7 +88,7 @@ def test_who_comes_while_the_end_is_written_waits_and_is_not_recorded(
 
 
 @pytest.mark.parametrize('before', [None, LARGE])
-def test_one_that_several_let_in_at_once_is_recorded_once(
+def test_a_server_that_several_let_in_at_once_is_recorded_once(
     region, lease, beside, before
 ):
     if before is not None:

@@ -42,14 +42,14 @@ def test_oslo_db_lets_a_reader_that_comes_to_write_fail(engine):
         read_then_write_while_another_writes(engine)
 
 
-def test_begun_late_it_writes_after_the_other(engine, begin_late):
+def test_a_transaction_begun_late_writes_after_the_other(engine, begin_late):
     read_then_write_while_another_writes(engine)
     with engine.connect() as connection:
         rows = connection.exec_driver_sql('SELECT free FROM host')
         assert [free for (free,) in rows] == [1, 2]
 
 
-def test_begun_late_it_is_still_rolled_back(engine, begin_late):
+def test_a_transaction_begun_late_is_still_rolled_back(engine, begin_late):
     with engine.connect() as connection:
         connection.exec_driver_sql('INSERT INTO host VALUES (1)')
         connection.rollback()

@@ -37,7 +37,7 @@ def test_the_master_of_uwsgi_lets_nobody_wait(monkeypatch):
     assert api_threads.may_wait(0) == 0
 
 
-def test_so_does_each_process_of_mod_wsgi(monkeypatch):
+def test_processes_of_mod_wsgi_let_a_quarter_wait_each(monkeypatch):
     run_by(monkeypatch, 'mod_wsgi', threads_per_process=15)
     assert api_threads.may_wait(0) == 3
 
@@ -51,6 +51,6 @@ def test_nobody_waits_if_the_server_does_not_say_how_many_it_has():
     assert api_threads.may_wait(0) == 0
 
 
-def test_what_an_operator_says_comes_first(monkeypatch):
+def test_the_number_that_an_operator_says_comes_first(monkeypatch):
     run_by(monkeypatch, 'mod_wsgi', threads_per_process=15)
     assert api_threads.may_wait(8) == 2

@@ -37,7 +37,7 @@ def serve():
         server.wait()
 
 
-def test_each_conductor_says_whether_it_is_guarded(serve):
+def test_conductors_say_whether_they_are_guarded(serve):
     serve('guarded', answer.Endpoint())
     serve('older')
     asked = [

@@ -64,11 +64,11 @@ def hanging(line, database):
             line._unanswered.join()
 
 
-def test_it_says_what_the_cell_says(line):
+def test_a_line_says_what_the_cell_says(line):
     assert line.ask(None, answer, 'a', 'b') == ['a', 'b']
 
 
-def test_what_a_question_raises_is_no_silence(line):
+def test_an_error_of_a_question_is_no_silence(line):
     def wrong(context):
         raise KeyError('a defect')
 
@@ -77,7 +77,7 @@ def test_what_a_question_raises_is_no_silence(line):
     assert line.ask(None, answer, 'a') == ['a']
 
 
-def test_nor_is_one_that_the_database_can_not_answer_now(line):
+def test_a_question_that_the_database_can_not_answer_now_is_no_silence(line):
     def deadlock(context):
         raise db_exc.DBDeadlock
 
@@ -90,7 +90,7 @@ def test_nor_is_one_that_the_database_can_not_answer_now(line):
     'error',
     [ConnectionRefusedError(), sa.exc.ArgumentError('nobody knows this URL')],
 )
-def test_one_that_can_not_be_asked_is_silent_at_once(line, database, error):
+def test_a_cell_that_can_not_be_asked_is_silent_at_once(line, database, error):
     def refuse():
         raise error
 
@@ -109,7 +109,7 @@ def test_a_silent_cell_is_asked_nothing_for_a_while(line, clock, database):
     assert line.ask(None, answer, 'a') == ['a']
 
 
-def test_each_pause_is_longer_than_the_one_before(line, clock, database):
+def test_pauses_are_each_longer_than_the_one_before(line, clock, database):
     line.longest = 4 * lines.SHORTEST
     pauses = []
     for _ in range(4):
@@ -153,7 +153,7 @@ def test_an_answer_that_takes_too_long_is_silence(line):
     back.set()
 
 
-def test_while_one_looks_whether_it_is_back_no_other_waits(
+def test_questions_do_not_wait_while_one_looks_whether_the_cell_is_back(
     line, clock, database
 ):
     with hanging(line, database), pytest.raises(exception.CloudUnavailable):
@@ -175,7 +175,7 @@ def test_while_one_looks_whether_it_is_back_no_other_waits(
         assert first.result() == ['a']
 
 
-def test_one_question_is_under_way_at_a_time(line):
+def test_questions_are_asked_one_at_a_time(line):
     busy, together = threading.Lock(), []
 
     def question(context, number):

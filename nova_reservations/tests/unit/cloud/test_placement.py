@@ -72,7 +72,7 @@ def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
     assert provider.traits == {'CUSTOM_X'}
 
 
-def test_who_is_stopped_between_reading_and_writing_writes_nothing(
+def test_a_worker_stopped_between_reading_and_writing_writes_nothing(
     monkeypatch,
 ):
     """Another worker ends the lease after the first attempt to write."""

@@ -70,7 +70,7 @@ def test_all_but_our_own_provider_is_below_a_host(tree):
     }
 
 
-def test_only_what_has_changed_is_read_again(tree):
+def test_providers_that_have_not_changed_are_not_read_again(tree):
     trees = provider_trees.Trees()
     trees.below(ROOT)
     assert len(tree.asked) == 1 + 2 * 2
@@ -87,7 +87,7 @@ def test_only_what_has_changed_is_read_again(tree):
     ('provider', 'is_change'),
     [(ONE, True), (OURS, False), (ROOT, False)],
 )
-def test_one_request_tells_whether_anything_below_has_changed(
+def test_a_single_request_tells_whether_anything_below_has_changed(
     tree, provider, is_change
 ):
     before = provider_trees.Trees().below(ROOT).tree

@@ -61,7 +61,7 @@ def silence(keystone):
     keystone.mock_conn.registered_limits.side_effect = error
 
 
-def test_what_is_registered_holds_for_all_projects(keystone, source):
+def test_registered_limits_hold_for_all_projects(keystone, source):
     assert source('small') == limits.Limits(
         leases=5, hosts=8, resources=ADDRESSES
     )
@@ -117,7 +117,7 @@ def test_without_an_answer_nobody_is_let_in_and_no_address_is_told(
     )
 
 
-def test_who_comes_after_a_silence_does_not_wait_for_it_too(
+def test_a_request_after_a_silence_does_not_wait_for_it_too(
     keystone, source, clock
 ):
     source('small')
@@ -131,7 +131,7 @@ def test_who_comes_after_a_silence_does_not_wait_for_it_too(
     assert keystone.mock_conn.registered_limits.call_count == asked + 1
 
 
-def test_one_request_finds_out_whether_keystone_is_back(
+def test_a_single_request_finds_out_whether_keystone_is_back(
     keystone, source, clock
 ):
     silence(keystone)

@@ -24,7 +24,7 @@ def test_administrators_are_shown_where_a_volume_is():
     assert one.pool == 'storage@files#fast'
 
 
-def test_one_that_gets_another_type_may_get_any_unless_it_is_copied():
+def test_a_volume_that_is_retyped_may_get_any_type_unless_it_is_copied():
     at_rest, moved, copied, copy = volumes.read(
         [
             shown('at rest', 'available', migration_status='success'),

@@ -59,7 +59,7 @@ def checks_of(tmp_path: pathlib.Path) -> Callable[..., status.Checks]:
     return make
 
 
-def test_what_the_guide_says_is_right(checks_of):
+def test_the_files_of_the_guide_are_right(checks_of):
     checks = checks_of(
         '[filter_scheduler]\n' + OF_NOVA + AVAILABLE + ENABLED, WHOLE
     )
@@ -244,7 +244,9 @@ def test_a_section_that_nobody_reads_is_named(checks_of, section, code):
         ),
     ],
 )
-def test_what_can_not_work_is_named_with_what_to_do(checks_of, conf, said):
+def test_options_that_can_not_work_are_named_with_what_to_do(
+    checks_of, conf, said
+):
     result = checks_of(f'[reservations]\n{conf}\n').options()
     assert result.code == status.Code.FAILURE
     assert said in result.details
@@ -280,7 +282,7 @@ def test_a_price_that_has_no_effect_is_named(checks_of, conf, said):
         'email_to = {user_id}@example.org',
     ],
 )
-def test_what_is_whole_is_right(checks_of, conf):
+def test_options_that_are_complete_are_right(checks_of, conf):
     result = checks_of(f'[reservations]\n{conf}\n').options()
     assert result.code == status.Code.SUCCESS
 

@@ -68,7 +68,7 @@ def test_all_is_well_where_all_is_registered(conf, keystone):
     assert check(conf) == (SUCCESS, '')
 
 
-def test_what_is_configured_needs_no_keystone(conf, oslo_limit):
+def test_limits_in_the_configuration_need_no_keystone(conf, oslo_limit):
     conf.set_override('limits', 'configured', group='reservations')
     oslo_limit.config(endpoint_id=None, group='oslo_limit')
     assert check(conf) == (SUCCESS, '')
@@ -109,7 +109,7 @@ def test_a_keystone_may_hang_where_there_is_no_timeout(
     assert 'Set timeout = 5' in said
 
 
-def test_what_is_not_registered_is_named(conf, keystone):
+def test_a_limit_that_is_not_registered_is_named(conf, keystone):
     del keystone.registered['reservations:hosts']
     code, said = check(conf)
     assert code == WARNING
@@ -125,7 +125,9 @@ def test_what_is_not_registered_is_named(conf, keystone):
         ('hots', 'hots is no type that can be leased here'),
     ],
 )
-def test_what_keystone_limits_can_be_leased(conf, keystone, name, said):
+def test_limits_in_keystone_are_of_types_that_can_be_leased(
+    conf, keystone, name, said
+):
     keystone.registered[f'reservations:{name}'] = 1
     keystone.registered['reservations:virtual:floatingip'] = 1
     keystone.registered['compute:servers'] = 1
@@ -136,6 +138,8 @@ def test_what_keystone_limits_can_be_leased(conf, keystone, name, said):
     assert said in found
 
 
-def test_that_is_not_told_where_the_database_does_not_tell(conf, keystone):
+def test_limits_are_not_judged_where_the_database_does_not_tell_types(
+    conf, keystone
+):
     keystone.registered['reservations:virtual:nothing'] = 1
     assert list(limit_check.warnings(conf, lambda: None)) == []

@@ -90,14 +90,14 @@ def test_a_server_that_does_not_fit_is_told_why():
     ]
 
 
-def test_who_takes_nothing_fits_also_where_too_much_was_taken():
+def test_a_server_that_takes_nothing_fits_also_where_too_much_was_taken():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     kept.add(hosts.usage('one', vcpus=9))
     assert kept.test(hosts.usage(vcpus=0)) == []
 
 
-def test_what_was_promised_is_not_promised_twice():
+def test_room_that_was_promised_is_not_promised_twice():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     moving = hosts.usage('moving', vcpus=3)
@@ -122,7 +122,7 @@ def test_an_audit_that_came_too_early_breaks_no_promise():
     assert kept.test(hosts.usage('other', vcpus=1)) == []
 
 
-def test_what_never_comes_is_not_waited_for_without_end():
+def test_a_server_that_never_comes_is_not_waited_for_without_end():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     kept.promise(hosts.usage('moving', vcpus=3))
@@ -132,7 +132,7 @@ def test_what_never_comes_is_not_waited_for_without_end():
     assert kept.test(hosts.usage('other', vcpus=2)) == []
 
 
-def test_what_nova_counts_is_not_promised_as_well():
+def test_a_server_that_nova_counts_is_not_promised_room_as_well():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     moving = hosts.usage('moving', vcpus=3)
@@ -195,7 +195,7 @@ def test_failures_with_good_audits_between_them_are_forgiven(broken):
         assert figures(kept, 'wild') is not None
 
 
-def test_what_is_off_is_tried_again_after_a_reload(broken):
+def test_a_plugin_that_is_off_is_tried_again_after_a_reload(broken):
     kept = books_of(wild=broken)
     broken.broken = 'reset'
     for _ in range(4):
@@ -271,7 +271,7 @@ def test_a_plugin_that_is_not_there_is_told_of():
     )
 
 
-def test_who_says_too_much_does_not_silence_the_others(broken):
+def test_a_plugin_that_says_too_much_does_not_silence_the_others(broken):
     class Talker(Slots):
         def write(self):
             return {'total': 1, 'words': 'x' * 5000}
@@ -283,7 +283,7 @@ def test_who_says_too_much_does_not_silence_the_others(broken):
     assert 'slots' in told.running
 
 
-def test_what_a_host_does_not_have_is_no_failure(caplog):
+def test_a_resource_that_a_host_does_not_have_is_no_failure(caplog):
     caplog.set_level(logging.INFO)
 
     class Absent(Slots):
@@ -302,7 +302,7 @@ def test_what_a_host_does_not_have_is_no_failure(caplog):
 
 
 @pytest.mark.parametrize('names', [None, {'CUSTOM_X'}, frozenset({'VCPU'})])
-def test_what_declares_nonsense_is_not_used(names):
+def test_a_plugin_that_declares_nonsense_is_not_used(names):
     class Nonsense(Slots):
         traits = names
 

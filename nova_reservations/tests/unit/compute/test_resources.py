@@ -42,7 +42,7 @@ AMOUNTS = st.decimals(0, 10**9, places=3).map(str)
 @given(
     st.lists(st.tuples(AMOUNTS, st.booleans()), max_size=30),
 )
-def test_what_came_and_went_leaves_nothing(steps):
+def test_servers_that_came_and_went_leave_nothing(steps):
     conf = cfg.ConfigOpts()
     options.register_opts(conf)
     conf([], default_config_files=[], default_config_dirs=[])

@@ -15,12 +15,12 @@ def _files():
     return sorted(folder.glob('[0-9]*_*.py'))
 
 
-def test_each_migration_has_a_number_of_its_own():
+def test_migrations_have_numbers_of_their_own():
     numbers = [file.name.partition('_')[0] for file in _files()]
     assert len(numbers) == len(set(numbers))
 
 
-def test_each_migration_follows_the_one_before():
+def test_migrations_follow_one_another():
     """Two migrations of parallel branches may both follow the same one."""
     before = None
     for file in _files():

@@ -47,7 +47,7 @@ class TestAmounts:
         ),
         st.dictionaries(st.sampled_from(CLASSES), st.integers(-3, 40)),
     )
-    def test_as_many_fit_as_can_be_put_in_one_after_the_other(
+    def test_as_many_slots_fit_as_can_be_put_in_one_after_the_other(
         self, slot, room
     ):
         slot, left, count = amounts.Amounts(slot), amounts.Amounts(room), 0

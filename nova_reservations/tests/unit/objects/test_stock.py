@@ -102,13 +102,13 @@ class TestLeft:
 
 
 class TestGroups:
-    def test_small_ones_may_leave_no_room_for_a_large_one(self):
+    def test_small_groups_may_leave_no_room_for_a_large_one(self):
         # Two small groups may go to different providers.
         two = [below(1, 2), below(2, 2)]
         assert fit(two, group(2), group(), group()) == [group(2), group()]
         assert fit(two, group(), group(), group(2)) == [group(), group()]
 
-    def test_large_ones_alone_take_all(self):
+    def test_large_groups_alone_take_all(self):
         two = [below(1, 5), below(2, 4)]
         assert len(fit(two, *[group(2)] * 9)) == 4
 

@@ -11,5 +11,5 @@ def test_with_a_reservation_only_its_hosts_are_admitted():
     assert admitted('reservation') == {'ours'}
 
 
-def test_without_one_all_are_admitted_but_the_pool():
+def test_hosts_but_those_of_the_pool_are_admitted_without_a_reservation():
     assert admitted(None) == {'other'}

@@ -59,7 +59,7 @@ def hold(lock, ready):
     signal.pause()
 
 
-def test_that_of_a_process_that_was_killed_is_free(locks):
+def test_the_lock_of_a_process_that_was_killed_is_free(locks):
     ready = FORK.Event()
     process = FORK.Process(target=hold, args=(locks(count=1), ready))
     process.start()
@@ -99,7 +99,7 @@ def test_a_worker_that_has_begun_without_a_lock_goes_on(locks, tmp_path):
     assert one.acquire()
 
 
-def test_only_its_own_user_can_lock_the_files(locks, tmp_path):
+def test_only_the_own_user_can_lock_the_files(locks, tmp_path):
     locks().acquire()
     (file,) = (tmp_path / 'locks').iterdir()
     assert file.stat().st_mode & 0o777 == 0o600

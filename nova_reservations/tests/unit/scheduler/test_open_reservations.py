@@ -86,7 +86,7 @@ def test_the_next_is_tried_where_hosts_are_full():
     assert scheduler.forgotten == ['server']
 
 
-def test_where_all_are_full_it_is_an_ordinary_one():
+def test_a_server_is_an_ordinary_one_where_all_hosts_are_full():
     scheduler = Scheduler(['first', 'second'], ['first', 'second'])
     assert scheduler.select() == 'as it was'
     assert scheduler.runs == ['first', 'second', None]

@@ -11,7 +11,7 @@ GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 GREEN = {'resource_properties': '["==", "$service_name", "green"]'}
 
 
-def test_with_free_hosts_it_is_as_any_other(region):
+def test_a_best_effort_lease_with_free_hosts_is_as_any_other(region):
     lease = region.best_effort()
     assert (lease.status, lease.lease_type) == ('PENDING', 'best_effort')
     region.work()
@@ -20,7 +20,7 @@ def test_with_free_hosts_it_is_as_any_other(region):
     assert region.cloud.moved == []
 
 
-def test_without_them_hosts_are_emptied_for_it(region):
+def test_hosts_are_emptied_for_a_best_effort_lease_without_free_ones(region):
     lease = region.best_effort(minimum=2)
     assert lease.status == 'IN_PROGRESS'
     region.work()
@@ -83,7 +83,7 @@ def test_no_host_is_emptied_without_credentials_to_move_servers(region):
         region.best_effort()
 
 
-def test_it_starts_now_and_not_later(region):
+def test_a_best_effort_lease_starts_now_and_not_later(region):
     with pytest.raises(exception.InvalidInput, match='starts now'):
         region.lease_of(
             (objects.HOST, {'min': 1, 'max': 1}),

@@ -20,7 +20,7 @@ def test_drainable_hosts_are_shown_as_hosts_that_nobody_can_lease(region):
         region.lease(minimum=2)
 
 
-def test_they_follow_the_aggregate(region):
+def test_drainable_hosts_follow_the_aggregate(region):
     region.cloud.members.remove('green')
     region.soon('drainable_hosts')
     region.work()
@@ -28,7 +28,7 @@ def test_they_follow_the_aggregate(region):
     assert draining.host(region, 'red').role == 'drainable'
 
 
-def test_one_that_is_taken_stays_until_it_is_given_back(region):
+def test_a_taken_host_stays_until_it_is_given_back(region):
     lease = draining.begun(region)
     region.cloud.members.remove('green')
     region.soon('drainable_hosts')
@@ -53,7 +53,7 @@ def test_their_facts_are_kept_true(region):
     assert draining.host(region, 'green').facts.vcpus == 99
 
 
-def test_one_that_is_enrolled_is_of_the_pool(region):
+def test_a_drainable_host_that_is_enrolled_is_of_the_pool(region):
     for server in list(region.cloud.instances):
         del region.cloud.instances[server]
     enrolled = region.enrol('green', gpu='yes')
@@ -64,13 +64,13 @@ def test_one_that_is_enrolled_is_of_the_pool(region):
     assert region.hosts_of(region.lease(**GPU)) == {'green'}
 
 
-def test_one_that_is_taken_can_not_be_enrolled(region):
+def test_a_taken_host_can_not_be_enrolled(region):
     lease = draining.begun(region)
     with pytest.raises(exception.HostInUse, match=lease.id):
         region.enrol('green')
 
 
-def test_one_can_not_be_removed_from_the_pool(region):
+def test_a_drainable_host_can_not_be_removed_from_the_pool(region):
     with pytest.raises(exception.HostInUse, match='aggregate drainable'):
         region.hosts.enrolment.remove(
             draining.host(region, 'green').id, region.now

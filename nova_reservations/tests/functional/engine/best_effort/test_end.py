@@ -8,7 +8,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine.best_effort import draining
 
 
-def test_at_its_end_hosts_go_back_to_where_they_came_from(region):
+def test_hosts_go_back_at_the_end_to_where_they_came_from(region):
     lease = region.best_effort(minimum=2)
     region.forward(until=59)
     assert region.fenced() == {'green'}
@@ -27,7 +27,7 @@ def test_an_active_one_that_is_deleted_gives_them_back(region):
     draining.assert_given_back(region, 'green', 'red')
 
 
-def test_one_that_is_active_can_be_extended_with_its_hosts(region):
+def test_an_active_lease_can_be_extended_with_its_hosts(region):
     lease = region.best_effort(minimum=2)
     region.forward(until=10)
     region.change(lease, end=80)
@@ -36,7 +36,7 @@ def test_one_that_is_active_can_be_extended_with_its_hosts(region):
     assert region.hosts_of(lease) == {'one', 'green'}
 
 
-def test_its_hosts_are_for_no_other_lease_meanwhile(region):
+def test_hosts_of_a_best_effort_lease_are_for_no_other_meanwhile(region):
     lease = region.best_effort(minimum=3)
     region.forward(until=1)
     assert region.hosts_of(lease) == {'one', 'green', 'red'}
@@ -51,7 +51,7 @@ def test_its_hosts_are_for_no_other_lease_meanwhile(region):
         region.lease(start=100, end=110)
 
 
-def test_one_that_fails_is_replaced_and_given_back_when_it_is_empty(region):
+def test_a_host_that_fails_is_replaced_and_given_back_when_it_is_empty(region):
     lease = region.best_effort(minimum=2)
     region.forward(until=1)
     region.add_host('two')

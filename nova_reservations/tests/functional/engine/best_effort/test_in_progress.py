@@ -13,7 +13,7 @@ from nova_reservations.tests.functional.engine.best_effort import draining
 GREEN = {'resource_properties': '["==", "$service_name", "green"]'}
 
 
-def test_it_waits_for_the_servers_to_leave(region):
+def test_a_lease_waits_for_the_servers_to_leave(region):
     lease = draining.begun(region)
     assert region.see(lease).status_detail == (
         'Waiting for 1 server to leave green'
@@ -55,7 +55,7 @@ def test_a_few_servers_are_moved_at_a_time(make_clouds):
     assert len(region.cloud.moved) == 20
 
 
-def test_what_comes_free_in_the_pool_is_used_instead(region):
+def test_a_host_that_comes_free_in_the_pool_is_used_instead(region):
     holder = draining.fill_pool(region)
     lease = draining.begun(region, minimum=1)
     region.delete(holder)
@@ -68,7 +68,7 @@ def test_what_comes_free_in_the_pool_is_used_instead(region):
     draining.assert_given_back(region, 'green')
 
 
-def test_what_is_taken_of_the_pool_meanwhile_is_made_up_for(region):
+def test_a_host_of_the_pool_that_is_taken_meanwhile_is_made_up_for(region):
     lease = draining.begun(region)
     region.lease(end=200)
     region.cloud.finish_moves()
@@ -112,7 +112,7 @@ def test_a_lease_of_hosts_with_other_requirements_for_each(region):
 # The end of the search
 
 
-def test_it_is_timed_out_and_all_is_as_it_was(region):
+def test_a_lease_is_timed_out_and_all_is_as_it_was(region):
     lease = draining.begun(region)
     region.forward(until=0.45)
     assert region.status(lease) == 'IN_PROGRESS'
@@ -177,7 +177,7 @@ def test_a_move_that_fails_ends_the_hunt_if_there_is_no_other(region):
     assert region.status(other) == 'ACTIVE'
 
 
-def test_it_is_deleted_while_it_hunts(region):
+def test_a_lease_is_deleted_while_its_hosts_are_emptied(region):
     lease = draining.begun(region)
     region.delete(lease)
     with pytest.raises(exception.NotFound):
@@ -189,7 +189,7 @@ def test_it_is_deleted_while_it_hunts(region):
     draining.assert_given_back(region, 'green', 'red')
 
 
-def test_it_is_shortened_while_it_hunts(region):
+def test_a_lease_is_shortened_while_its_hosts_are_emptied(region):
     lease = draining.begun(region)
     region.change(lease, end=20)
     region.cloud.finish_moves()
@@ -198,7 +198,7 @@ def test_it_is_shortened_while_it_hunts(region):
     assert region.see(lease).end_date == NOON + minutes(20.1)
 
 
-def test_it_can_be_content_with_less_while_it_hunts(region):
+def test_a_lease_can_be_content_with_less_while_its_hosts_are_emptied(region):
     lease = draining.begun(region)
     region.change(lease, min=1, max=1)
     region.forward(until=0.2)
@@ -206,13 +206,13 @@ def test_it_can_be_content_with_less_while_it_hunts(region):
     assert region.hosts_of(lease) == {'one'}
 
 
-def test_its_start_can_not_be_moved_while_it_hunts(region):
+def test_the_start_can_not_be_moved_while_hosts_are_emptied(region):
     lease = draining.begun(region)
     with pytest.raises(exception.InvalidInput, match='can not be moved'):
         region.change(lease, start=5)
 
 
-def test_what_nova_does_not_answer_is_asked_again(region):
+def test_a_request_that_nova_does_not_answer_is_sent_again(region):
     region.fails(
         'mark', exception.CloudUnavailable(service='Placement', reason='x'), 2
     )
@@ -221,7 +221,7 @@ def test_what_nova_does_not_answer_is_asked_again(region):
     assert region.status(lease) == 'ACTIVE'
 
 
-def test_what_nova_refuses_is_told(region):
+def test_a_refusal_by_nova_is_told(region):
     region.fails(
         'mark', exception.CloudRefused(what='Host green', reason='gone'), 99
     )
@@ -250,7 +250,7 @@ def test_two_hunts_do_not_take_the_same_host(make_clouds):
     assert draining.findings(region) == []
 
 
-def test_what_one_hunt_gives_up_is_had_by_another(make_clouds):
+def test_a_host_that_a_deleted_lease_gives_up_is_had_by_another(make_clouds):
     region = make_clouds('green')
     draining.fill_pool(region)
     region.cloud.slow_servers.add('0 of green')

@@ -20,7 +20,7 @@ def test_no_host_is_emptied_for_more_than_may_be_had(region):
         region.best_effort(minimum=2)
 
 
-def test_who_gets_emptied_hosts_waits_for_others_before_all_else(region):
+def test_a_booking_of_emptied_hosts_waits_for_others_before_all_else(region):
     test_limits.limit(region, hosts=2)
     lease = region.best_effort(minimum=2)
     with test_limit_order.transactions(region) as found:
@@ -40,7 +40,7 @@ def test_emptied_hosts_are_left_where_they_have_become_too_many(region):
     assert region.hosts_of(lease) == set()
 
 
-def test_what_its_own_project_has_not_given_back_yet_is_waited_for(
+def test_hosts_that_its_project_has_not_given_back_yet_are_waited_for(
     make_clouds,
 ):
     region = make_clouds('green', best_effort_timeout=minutes(5))

@@ -35,7 +35,7 @@ def test_places_from_now_on_are_in_any_cell(region):
     assert region.hosts_of(lease) == {'one', 'far1'}
 
 
-def test_one_for_later_is_planned_anew_in_its_cell(region):
+def test_a_place_for_later_is_planned_anew_in_its_cell(region):
     lease, (server,) = places.asked_for(region, start=30, end=60)
     [name] = region.hosts_of(lease)
     region.add_host('two')
@@ -52,7 +52,7 @@ def test_one_for_later_is_planned_anew_in_its_cell(region):
     assert places.host_of(region, server) == near
 
 
-def test_one_for_later_is_not_planned_anew_in_another_cell(region):
+def test_a_place_for_later_is_not_planned_anew_in_another_cell(region):
     lease, _ = places.asked_for(region, start=30, end=60)
     [name] = region.hosts_of(lease)
     region.lease(

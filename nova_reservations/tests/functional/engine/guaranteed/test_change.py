@@ -17,7 +17,9 @@ class TestChange:
         return cloud_of('one')
 
     @pytest.mark.parametrize('works', [True, False])
-    def test_it_lasts_longer_where_it_is_or_not_at_all(self, region, works):
+    def test_a_place_lasts_longer_where_it_is_or_not_at_all(
+        self, region, works
+    ):
         lease, (server,) = places.asked_for(region)
         if works:
             region.work()
@@ -39,7 +41,7 @@ class TestChange:
         )
         assert region.see(lease).status == 'ACTIVE'
 
-    def test_one_for_later_may_be_planned_elsewhere(self, region):
+    def test_a_place_for_later_may_be_planned_elsewhere(self, region):
         lease, (server,) = places.asked_for(region, start=30, end=60)
         region.work()
         region.add_host('two')
@@ -55,7 +57,7 @@ class TestChange:
         region.forward(until=31)
         assert places.host_of(region, server) == 'two'
 
-    def test_its_dates_count_while_servers_are_made(self, region):
+    def test_dates_of_a_lease_count_while_its_servers_are_made(self, region):
         lease = places.request(region, start=30, end=60)
         region.lease(start=60, end=90)
         with pytest.raises(exception.NotEnoughResources):
@@ -63,12 +65,12 @@ class TestChange:
         region.change(lease, end=50)
         region.lease(start=50, end=60)
 
-    def test_what_has_begun_does_not_begin_later(self, region):
+    def test_a_lease_that_has_begun_does_not_begin_later(self, region):
         lease, _ = places.asked_for(region)
         with pytest.raises(exception.InvalidInput, match='already started'):
             region.change(lease, start=30)
 
-    def test_it_can_not_be_told_to_stay(self, region):
+    def test_a_server_in_its_place_can_not_be_told_to_stay(self, region):
         lease, _ = places.asked_for(region)
         region.change(lease, on_end='create_image,delete')
         with pytest.raises(exception.InvalidInput, match='add delete to'):
@@ -76,7 +78,7 @@ class TestChange:
 
     @pytest.mark.parametrize('start', [0, 30])
     @pytest.mark.parametrize('works', [True, False])
-    def test_deleted_it_leaves_nothing(self, region, start, works):
+    def test_a_deleted_lease_leaves_nothing(self, region, start, works):
         lease, (server,) = places.asked_for(region, start=start)
         if works:
             region.work()
@@ -86,7 +88,7 @@ class TestChange:
         assert places.state_of(region, server) == 'gone'
         places.asked_for(region, 2)
 
-    def test_it_ends_with_its_servers(self, region):
+    def test_a_lease_ends_with_its_servers(self, region):
         lease, servers = places.asked_for(region, 2)
         region.work()
         for server in servers:

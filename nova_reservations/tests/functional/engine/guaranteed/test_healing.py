@@ -43,7 +43,9 @@ class TestHealing:
         region.forward(until=65)
         assert places.of(region, lease) == places.NOTHING
 
-    def test_what_fails_while_it_is_built_is_not_given_away(self, region):
+    def test_a_place_that_fails_while_its_server_is_built_is_not_given_away(
+        self, region
+    ):
         """Nobody else gets its host, on which the server may be."""
         lease, (server,) = places.asked_for(region)
         region.cloud.instances[server] = dataclasses.replace(
@@ -59,7 +61,7 @@ class TestHealing:
         with pytest.raises(exception.NotEnoughResources):
             region.lease(minimum=1)
 
-    def test_before_its_time_it_just_has_another(self, region):
+    def test_a_place_that_fails_before_its_time_is_just_another(self, region):
         lease, (server,) = places.asked_for(region, start=30)
         region.work()
         [failed] = region.hosts_of(lease)

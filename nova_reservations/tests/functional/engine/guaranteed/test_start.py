@@ -23,7 +23,7 @@ class TestPromise:
         assert len(list(region.lease_lists.find(objects.LeaseQuery()))) == 1
         assert region.cloud.writes == before
 
-    def test_it_counts_with_all_other_leases(self, region):
+    def test_a_place_counts_with_all_other_leases(self, region):
         region.lease(start=0, end=60)
         region.lease_of(
             (
@@ -65,11 +65,13 @@ class TestPromise:
             places.request(region, flavor_id='none')
 
     @pytest.mark.parametrize('on_end', ['suspend', ['create_image']])
-    def test_at_the_end_they_must_leave(self, region, on_end):
+    def test_servers_must_leave_their_places_at_the_end(self, region, on_end):
         with pytest.raises(exception.InvalidInput, match='add delete to'):
             places.request(region, on_end=on_end)
 
-    def test_also_where_the_operator_says_what_is_done(self, region):
+    def test_servers_must_leave_also_where_the_operator_says_what_is_done(
+        self, region
+    ):
         region.opts.set_override(
             'instance_on_end', ['suspend'], 'reservations'
         )
@@ -88,7 +90,7 @@ class TestFromNowOn:
         assert hosts == set(slots)
         assert region.cloud.flavors == {}
 
-    def test_they_run_there_until_the_end(self, region):
+    def test_servers_run_in_their_places_until_the_end(self, region):
         lease, servers = places.asked_for(region, 3)
         region.work()
         assert region.status(lease) == 'ACTIVE'
@@ -167,7 +169,7 @@ class TestFromNowOn:
 
 
 class TestLater:
-    def test_it_is_beside_the_pool_until_its_time(self, region):
+    def test_a_server_is_beside_the_pool_until_its_time(self, region):
         lease, (server,) = places.asked_for(region, start=5)
         assert places.of(region, lease) == places.NOTHING
         region.forward(until=4)
@@ -181,7 +183,7 @@ class TestLater:
         assert region.status(lease) == 'TERMINATED'
         assert places.of(region, lease) == places.NOTHING
 
-    def test_one_that_runs_elsewhere_by_then_is_brought_in(self, region):
+    def test_a_server_that_runs_elsewhere_by_then_is_brought_in(self, region):
         lease, (server,) = places.asked_for(region, start=5)
         region.forward(until=4)
         region.cloud.at_rest.clear()
@@ -191,7 +193,7 @@ class TestLater:
         assert places.host_of(region, server) in ('one', 'two')
         assert region.cloud.writes.count('shelve server') == 2
 
-    def test_one_that_is_still_built_then_is_brought_in(self, region):
+    def test_a_server_that_is_still_built_then_is_brought_in(self, region):
         lease, (server,) = places.asked_for(region, start=2)
         built = region.cloud.instances.pop(server)
         region.cloud.build(server, 'lessee', 'building')
@@ -203,7 +205,7 @@ class TestLater:
         assert region.status(lease) == 'ACTIVE'
         assert places.host_of(region, server) in ('one', 'two')
 
-    def test_one_that_can_not_come_ends_it_in_error(self, region):
+    def test_a_server_that_can_not_come_ends_the_lease_in_error(self, region):
         region.opts.set_override('unshelve_timeout', 120, 'reservations')
         lease, (server,) = places.asked_for(region, start=5)
         region.cloud.refusals[server] = 'its host is down'
@@ -217,7 +219,7 @@ class TestLater:
         assert places.host_of(region, server) == 'beside'
         assert places.of(region, lease) == places.NOTHING
 
-    def test_it_waits_for_those_who_should_have_left(self, cloud_of):
+    def test_a_lease_waits_for_servers_that_should_have_left(self, cloud_of):
         region = cloud_of('one')
         whole = region.active_lease(end=5)
         region.cloud.slow_servers.add(region.cloud.boot('one', 'lessee'))

@@ -34,6 +34,6 @@ def test_specs_that_the_scheduler_could_not_read_are_refused(name, value):
         validators.validate(name, value)
 
 
-def test_those_of_others_are_none_of_ours():
+def test_specs_of_others_are_none_of_ours():
     validators.validate('hw:cpu_policy', 'dedicated')
     validators.validate('some:other', 'thing')

@@ -235,7 +235,7 @@ def test_a_driver_that_fails_is_told_once_until_it_recovers(
     assert len(of_servers(recorder)) == 3 * len(KINDS)
 
 
-def test_who_left_is_told_once(measuring, recorder):
+def test_a_server_that_left_is_told_once(measuring, recorder):
     measuring.round(at(0))
     measuring.servers.discard('server-1')
     measuring.round(at(1))
@@ -243,7 +243,9 @@ def test_who_left_is_told_once(measuring, recorder):
     assert of_servers(recorder)[len(KINDS) :] == [('on_gone', 'server-1')]
 
 
-def test_who_comes_back_has_no_rate_of_its_absence(measuring, recorder):
+def test_a_server_that_comes_back_has_no_rate_of_its_absence(
+    measuring, recorder
+):
     measuring.round(at(0))
     measuring.servers.discard('server-1')
     measuring.round(at(60))

@@ -81,7 +81,7 @@ def test_interfaces_and_disks_may_have_any_name():
     assert found.cpus == {'0': {'time': 5}, '12': {'time': 6}}
 
 
-def test_what_libvirt_does_not_know_is_not_known():
+def test_counters_that_libvirt_does_not_know_are_not_known():
     found = driver_stats.from_dict(
         {'vda_read': -1, 'vda_write': 7, 'memory': None, 'vnet0_rx': -1}
     )

@@ -27,7 +27,7 @@ class TestGrammar:
         assert limit.hold == 300
         assert limit.where == (('flavor', 'net.*'), ('metadata:tier', 'gold'))
 
-    def test_without_more_words_it_is_crossed_at_once_both_ways(self):
+    def test_a_limit_without_more_words_is_crossed_at_once_both_ways(self):
         limit = thresholds.parse('cpu.percent over 95%')
         assert (limit.bound, limit.until, limit.hold) == (95, 95, 0)
 
@@ -55,7 +55,7 @@ class TestGrammar:
             ('host cpu.percent over 5 where flavor=x', 'no properties'),
         ],
     )
-    def test_what_is_no_limit_says_why(self, text, why):
+    def test_text_that_is_no_limit_says_why(self, text, why):
         with pytest.raises(thresholds.NotALimit, match=why):
             thresholds.parse(text)
 
@@ -102,7 +102,7 @@ class TestWhom:
 
 
 class TestCrossing:
-    def test_each_crossing_is_told_once(self):
+    def test_crossings_are_told_once_each(self):
         limit = thresholds.parse('cpu.percent over 90')
         seen = told(thresholds.Subject(), limit, 50, 95, 99, 91, 90, 20, 95)
         assert seen == [(1, True), (4, False), (6, True)]
@@ -112,12 +112,12 @@ class TestCrossing:
         seen = told(thresholds.Subject(), limit, 50, 4, 3, 7, 9, 10, 4)
         assert seen == [(1, True), (5, False), (6, True)]
 
-    def test_it_must_last(self):
+    def test_a_crossing_must_last(self):
         limit = thresholds.parse('cpu.percent over 90 for 120')
         seen = told(thresholds.Subject(), limit, 95, 95, 50, 95, 95, 95, 95)
         assert seen == [(5, True)]
 
-    def test_between_the_limit_and_until_it_stays_as_it_is(self):
+    def test_a_crossing_stays_as_it_is_between_the_limit_and_until(self):
         limit = thresholds.parse('cpu.percent over 90 until 70')
         seen = told(thresholds.Subject(), limit, 80, 95, 80, 95, 71, 70, 80)
         assert seen == [(1, True), (5, False)]

@@ -45,7 +45,7 @@ def batch(number):
     return [('on_cpu', (None, {'time': number}))]
 
 
-def test_what_is_put_arrives_in_order(plugin):
+def test_batches_arrive_in_order(plugin):
     thread = plugin_thread.PluginThread('plugin', plugin)
     thread.start()
     for number in range(10):
@@ -54,7 +54,9 @@ def test_what_is_put_arrives_in_order(plugin):
     assert plugin.seen == [*range(10), 'closed']
 
 
-def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
+def test_the_collector_never_waits_and_the_oldest_batches_are_lost(
+    plugin, caplog
+):
     thread = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
     thread.start()
@@ -76,7 +78,7 @@ def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
     assert len(plugin.seen) <= plugin_thread.DEPTH + 3
 
 
-def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
+def test_events_that_are_told_once_are_not_lost_with_the_oldest(plugin):
     thread = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
     thread.start()
@@ -115,7 +117,7 @@ def test_a_failure_now_and_then_is_forgiven(plugin):
     assert plugin.seen == [*range(1, 20, 2)]
 
 
-def test_one_that_is_off_is_closed_too(plugin):
+def test_a_plugin_that_is_off_is_closed_too(plugin):
     thread = plugin_thread.PluginThread('wrong', plugin)
     plugin.fails = True
     for number in range(10):

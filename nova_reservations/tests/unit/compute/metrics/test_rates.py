@@ -27,7 +27,7 @@ def test_a_rate_is_what_came_per_second():
         pytest.param(5, 6, -1, id='clock set back'),
     ],
 )
-def test_what_nobody_can_know_is_none(before, now, seconds):
+def test_a_rate_that_nobody_can_know_is_none(before, now, seconds):
     assert rates.rate(before, now, seconds) is None
 
 

@@ -35,7 +35,7 @@ def test_a_hundred_percent_are_all_vcpus():
     }
 
 
-def test_one_busy_vcpu_of_four_is_a_quarter():
+def test_a_busy_vcpu_of_four_is_a_quarter():
     assert cpu_of(cpus(10, 5), cpus(0, 5), 10, 4)['percent'] == 25
 
 
@@ -53,7 +53,7 @@ def test_the_first_look_has_no_rates():
     assert history.swap('server', 160.0, reading)[0] == 60
 
 
-def test_who_is_gone_is_forgotten():
+def test_a_server_that_is_gone_is_forgotten():
     history = samples.History()
     history.swap('gone', 1.0, 'reading')
     history.swap('here', 1.0, 'reading')
@@ -118,7 +118,7 @@ def test_every_measure_of_the_table_is_in_what_plugins_get():
             assert f'{method[3:]}.{key}' in measures.BY_NAME
 
 
-def test_what_plugins_get_is_documented():
+def test_measures_that_plugins_get_are_documented():
     for measure in measures.MEASURES:
         method = getattr(base.MetricPlugin, f'on_{measure.kind}')
         assert measure.key.removesuffix('_rate') in method.__doc__

@@ -114,7 +114,9 @@ class TestStatsd:
             ),
         ],
     )
-    def test_or_tags(self, plugin, receiver, naming, expected):
+    def test_a_gauge_has_tags_where_naming_says_so(
+        self, plugin, receiver, naming, expected
+    ):
         plugin.conf.set_override('naming', naming, 'metrics_statsd')
         feed(plugin, builders.make_server())
         lines = b'\n'.join(received(receiver)).decode().splitlines()
@@ -217,7 +219,9 @@ class TestUdp:
             'percent': 50.0,
         }
 
-    def test_what_is_too_long_goes_without_its_parts(self, plugin, receiver):
+    def test_a_packet_that_is_too_long_goes_without_its_parts(
+        self, plugin, receiver
+    ):
         plugin.conf.set_override('packet_size', 512, 'metrics_udp')
         disks = {
             f'vd{number}': dict.fromkeys(samples.DISK_COUNTERS, 2**40)
@@ -322,7 +326,7 @@ class TestPrometheus:
         other.close()
         assert len(self.page(conf)) == 3
 
-    def test_it_moves_to_another_port_at_a_change(self, conf, plugin):
+    def test_the_page_moves_to_another_port_at_a_change(self, conf, plugin):
         plugin.flush()
         old = conf.metrics_prometheus.port
         conf.set_override('port', free_port(), 'metrics_prometheus')
@@ -331,7 +335,7 @@ class TestPrometheus:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(('127.0.0.1', old))
 
-    def test_nobody_listens_once_it_is_closed(self, conf, plugin):
+    def test_nobody_listens_once_the_plugin_is_closed(self, conf, plugin):
         plugin.flush()
         plugin.close()
         with pytest.raises(urllib.error.URLError):

@@ -70,7 +70,7 @@ def test_the_host_has_limits_of_its_own():
     assert 'instance_id' not in watched.emitted[0][2]
 
 
-def test_each_server_stands_for_itself():
+def test_servers_stand_for_themselves():
     watched = Watched(OVER_90)
     assert watched.see(builders.make_server('a'), 95) == [EXCEEDED]
     assert watched.see(builders.make_server('b'), 50) == []
@@ -99,7 +99,7 @@ def test_a_server_brings_limits_of_its_own(where):
     assert watched.see(server, 80, 95) == [EXCEEDED]
 
 
-def test_its_limits_are_live():
+def test_limits_of_a_server_are_live():
     """An audit may find new metadata, or a new flavor after a resize."""
     watched = Watched()
     key = 'reservations_limit:cpu'
@@ -110,7 +110,7 @@ def test_its_limits_are_live():
     assert watched.see(builders.make_server(metadata={}), 80) == [CLEARED]
 
 
-def test_its_own_limit_goes_before_that_of_its_flavor_and_of_the_file():
+def test_a_servers_own_limit_goes_before_those_of_its_flavor_and_the_file():
     watched = Watched('cpu.percent over 10')
     key = 'reservations_limit:cpu'
     server = builders.make_server(
@@ -143,7 +143,7 @@ def test_users_set_no_more_than_eight_limits_and_none_of_the_host():
     assert watched.see(server, 95) == watched.see(None, 95) == []
 
 
-def test_what_is_no_limit_is_one_line_and_the_others_hold(caplog):
+def test_text_that_is_no_limit_is_one_line_and_the_others_hold(caplog):
     watched = Watched('cpu.percent over the top', OVER_90)
     caplog.set_level(logging.ERROR)
     for uuid in ('a', 'b'):
@@ -172,7 +172,7 @@ def test_a_limit_of_its_own_may_be_for_others():
     assert watched.see(server, 95) == []
 
 
-def test_what_is_not_known_crosses_nothing():
+def test_a_value_that_is_not_known_crosses_nothing():
     watched, server = Watched(OVER_90), builders.make_server()
     assert watched.see(server, None, 95, None, 95) == [EXCEEDED]
 
