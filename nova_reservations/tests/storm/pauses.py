@@ -4,7 +4,8 @@ process is killed, the cloud fails, or another process does something.
 
 On SQLite they are before the transactions that write, which keep others out.
 On servers they are also before the first write in each of them, when it has
-read what it decides by.
+read what it decides by. On PostgreSQL, where each statement sees the latest
+commit, they are before each of these reads, too.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from nova_reservations.testing.steps import Killed
 from nova_reservations.tests.storm import stories
 
 _WRITES = ('INSERT', 'UPDATE', 'DELETE')
+_LOCKS = ('FOR SHARE', 'FOR UPDATE')
 _KNOWN = 'storm_writes'
 """The key by which a connection knows the transaction that has written."""
 
@@ -38,6 +40,7 @@ class Pauses:
         region.database.before = self._write
         region.cloud.before = self._write
         engine = region.database.engine()
+        self._pauses_reads = engine.dialect.name == 'postgresql'
         if engine.dialect.name != 'sqlite':
             sa.event.listen(engine, 'before_cursor_execute', self._statement)
 
@@ -77,7 +80,7 @@ class Pauses:
         def before(write: str) -> None:
             nonlocal left
             with self._lock:
-                if fails and write == 'record':
+                if fails and write in ('record', 'read'):
                     return
                 left -= 1
                 if left:
@@ -99,12 +102,20 @@ class Pauses:
     def _statement(
         self, connection: sa.Connection, _cursor: Any, text: str, *_: Any
     ) -> None:
-        if not text.lstrip().startswith(_WRITES):
-            return
         transaction = connection.get_transaction()
-        if connection.info.get(_KNOWN) is not transaction:
+        if connection.info.get(_KNOWN) is transaction:
+            # It may have locks that another process would wait for.
+            return
+        if text.lstrip().startswith(_WRITES) or text.endswith(_LOCKS):
             connection.info[_KNOWN] = transaction
             self._before('record')
+        # All that a transaction sees that only reads is of one moment.
+        elif self._pauses_reads and not _only_reads(connection):
+            self._before('read')
+
+
+def _only_reads(connection: sa.Connection) -> bool:
+    return 'isolation_level' in connection.get_execution_options()
 
 
 def _nothing(_: str) -> None:
