@@ -38,7 +38,7 @@ def _boot(world, lease, item, host):
         return region.cloud.boot(host, lease.project_id)
     server = region.cloud.intrude(host, lease.project_id)
     region.cloud.hints[server] = item.id
-    region.cloud.tenancy[server] = item.id
+    region.cloud.reservation_of[server] = item.id
     region.access.record_server(server, item.id, region.now)
     return server
 
