@@ -56,7 +56,7 @@ def test_an_active_lease_shows_which_they_are(region):
     assert len(shown['floatingips']) == 2
 
 
-def test_an_address_that_is_asked_for_by_name_is_given(region):
+def test_an_address_that_is_asked_for_is_given(region):
     for number in 103, 101, 102:
         region.lease_of(asked(1, number), project=f'p{number}')
     region.work()
@@ -118,9 +118,7 @@ def test_an_address_that_is_not_enrolled_is_refused(region):
         ({'network_id': 'no such'}, 'Failed to find network no such'),
     ],
 )
-def test_a_request_for_addresses_that_makes_no_sense_is_refused(
-    region, more, said
-):
+def test_a_request_that_makes_no_sense_is_refused(region, more, said):
     with pytest.raises(exception.InvalidInput, match=said):
         region.lease_of(asked(2, **more))
 

@@ -82,9 +82,7 @@ class TestWhatIsGivenBack:
         assert len(region.hosts_of(lease)) == 1
         assert 'two' not in region.hosts_of(lease)
 
-    def test_a_server_that_may_still_come_to_the_host_is_waited_for(
-        self, region
-    ):
+    def test_a_server_that_may_still_come_is_waited_for(self, region):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -115,9 +113,7 @@ class TestWhatIsGivenBack:
         assert 'later' in region.cloud.unbuilt
         assert region.hosts_of(lease) == {'one', 'three'}
 
-    def test_a_server_is_waited_for_by_hosts_that_are_given_back_after_it(
-        self, region
-    ):
+    def test_a_later_server_is_waited_for_by_later_hosts(self, region):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
@@ -187,9 +183,7 @@ class TestWhatIsGivenBack:
         assert region.status(lease) == 'TERMINATED'
         assert region.hosts_of(lease) == set()
 
-    def test_a_host_was_held_until_it_was_given_back_and_no_longer(
-        self, region
-    ):
+    def test_a_host_was_held_until_given_back_and_no_longer(self, region):
         lease = region.active_lease(minimum=3)
         region.now += minutes(10)
         region.change(lease, release_hosts=['two'])
@@ -293,9 +287,7 @@ class TestRefusals:
         region.change(lease, end=90)
         assert region.hosts_of(lease) == {'one', 'three'}
 
-    def test_a_change_is_refused_while_nobody_knows_whether_hosts_are_empty(
-        self, region
-    ):
+    def test_a_change_is_refused_while_nova_is_silent(self, region):
         lease = region.active_lease(minimum=3)
         occupancy = region.cloud.servers.occupancy
 
