@@ -33,6 +33,7 @@ from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import fixed_promises
 from nova_reservations.engine.booking import reach
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
@@ -204,7 +205,7 @@ class Promises:
             return False
         least = sum(item.demand.least for item in wanted)
         resources = reached.resources
-        if _peak(reached.rows, window) + least > len(resources):
+        if self._peak(reached.rows, window) + least > len(resources):
             return True
         if self._is_kept_for_others(wanted, window.start, least):
             return True
@@ -219,7 +220,7 @@ class Promises:
             if budget is not None and budget.is_spent():
                 return False
             bound = _bound(reached.rows, reached.within, suitable)
-            if _peak(bound, window) + item.demand.least > len(suitable):
+            if self._peak(bound, window) + item.demand.least > len(suitable):
                 return True
         return False
 
@@ -244,17 +245,17 @@ class Promises:
             start, start + datetime.timedelta.resolution
         )
         rows = reach.promised(self.session, resources, instant, self.terms)
-        return _peak(rows, instant) + beside + least > len(resources)
+        return self._peak(rows, instant) + beside + least > len(resources)
 
     def bound(
-        self, rows: Iterable[promises.Held], resources: frozenset[int]
-    ) -> list[promises.Held]:
+        self, rows: Iterable[holding.Held], resources: frozenset[int]
+    ) -> list[holding.Held]:
         """Return the rows that stay among these resources, however promises
         move."""
         there = [row for row in rows if row.resource_id in resources]
         movable = promises.movable(
             self.session,
-            {row.reservation_id for row in there if row.whole},
+            {row.reservation_id for row in there if row.may_move},
             self.terms.now,
         )
         return _bound(there, self.choices.of(movable), resources)
@@ -293,12 +294,13 @@ class Promises:
             return Found(replanning.Room({}, (), refused), {}, ())
         held = defaultdict[int, list[timelines.Promise]](list)
         for row in reached.rows:
-            stays = near and not near.start <= row.start < row.end <= near.end
-            held[row.resource_id].append(
+            resource, start, end = self._taken(row)
+            stays = near and not near.start <= start < end <= near.end
+            held[resource].append(
                 timelines.Promise(
                     row.reservation_id,
-                    row.start,
-                    row.end,
+                    start,
+                    end,
                     None if stays else reach.choice(row, reached.within),
                 )
             )
@@ -341,6 +343,16 @@ class Promises:
             min(item.window.start for item in wanted),
             min(item.window.end for item in wanted) + self.terms.cleaning,
         )
+
+    def _peak(
+        self, rows: Iterable[holding.Held], window: interval.Interval
+    ) -> int:
+        return held_over_time.peak(
+            map(self._taken, rows), window.start, window.end
+        )
+
+    def _taken(self, row: holding.Held) -> interval.Taken:
+        return row.taken(self.terms.now, self.terms.cleaning)
 
     def _newcomer(self, wanted: search.Wanted) -> replanning.Newcomer:
         return replanning.Newcomer(
@@ -421,21 +433,13 @@ def _near(
 
 
 def _bound(
-    rows: Iterable[promises.Held],
+    rows: Iterable[holding.Held],
     within: Mapping[str, frozenset[int]],
     resources: frozenset[int],
-) -> list[promises.Held]:
+) -> list[holding.Held]:
     return [
         row
         for row in rows
         if row.resource_id in resources
         and ((its := reach.choice(row, within)) is None or its <= resources)
     ]
-
-
-def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:
-    return held_over_time.peak(
-        ((row.resource_id, row.start, row.end) for row in rows),
-        window.start,
-        window.end,
-    )

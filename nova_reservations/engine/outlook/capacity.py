@@ -19,7 +19,6 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import commitments as rows
-from nova_reservations.db.holdings import promises
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -27,6 +26,7 @@ from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
+from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
@@ -112,7 +112,7 @@ class _Known:
     terms: search.Search
     members: Mapping[int, Sequence[holds.Hold]]
     suitable: frozenset[int]
-    held: Sequence[rows.Held]
+    held: Sequence[holding.Held]
 
     @property
     def longer(self) -> datetime.timedelta:
@@ -124,19 +124,15 @@ class _Known:
             _span(key, hold) for key in among for hold in self.members[key]
         ]
 
-    def promised(self, among: Collection[int]) -> list[promises.Held]:
-        """Return what leases have of resources, with the time for cleaning."""
-        return [
-            promises.Held(
-                each.resource_id,
-                each.reservation_id,
-                each.start,
-                promises.until(each.end, self.terms),
-                each.exclusive and not each.replaced,
-            )
-            for each in self.held
-            if each.resource_id in among
-        ]
+    def of(self, among: Collection[int]) -> list[holding.Held]:
+        """Return what leases have of resources."""
+        return [each for each in self.held if each.resource_id in among]
+
+    def taken(self, held: Iterable[holding.Held]) -> list[interval.Taken]:
+        """Return from when until when it is taken, with the time for
+        cleaning."""
+        terms = self.terms
+        return [each.taken(terms.now, terms.cleaning) for each in held]
 
 
 class Capacity:
@@ -281,58 +277,39 @@ class Capacity:
         """Return, for each step, how many resources are free if no promise
         moves, and the most that may be granted if promises move."""
         suitable, longer = known.suitable, known.longer
-        mine = known.promised(suitable)
+        mine = known.of(suitable)
         blocked = known.blocked(suitable)
-        taken = [
-            *((each.resource_id, each.start, each.end) for each in mine),
-            *blocked,
-        ]
         unmoved = [
             len(suitable) - count
             for count in steps.held(
                 (key, _earlier(begin, longer), over)
-                for key, begin, over in taken
+                for key, begin, over in [*known.taken(mine), *blocked]
             )
         ]
         if not self.options.replan_limit:
             return unmoved, unmoved
         everybody = known.members.keys()
-        bounds = [
-            _most(
-                everybody,
-                known.promised(everybody),
-                known.blocked(everybody),
-                steps,
-                longer,
-            )
-        ]
+        taken = known.taken(known.of(everybody)) + known.blocked(everybody)
+        bounds = [_most(everybody, taken, steps, longer)]
         if suitable != everybody:
             promised = replanning.Promises(
                 session, self.types, known.demand.resource_type, known.terms
             )
-            staying = promised.bound(mine, suitable)
-            bounds.append(_most(suitable, staying, blocked, steps, longer))
+            staying = known.taken(promised.bound(mine, suitable)) + blocked
+            bounds.append(_most(suitable, staying, steps, longer))
         return unmoved, [min(each) for each in zip(*bounds, strict=True)]
 
 
 def _most(
     resources: Collection[int],
-    held: Iterable[promises.Held],
-    blocked: Iterable[interval.Taken],
+    taken: Iterable[interval.Taken],
     steps: _Steps,
     longer: datetime.timedelta,
 ) -> list[int]:
     """Return, for each step, the number of resources less the peak of those
-    that are held: no lease is granted more, however promises move."""
+    that are taken: no lease is granted more, however promises move."""
     peaks = held_over_time.peaks(
-        [
-            *((each.resource_id, each.start, each.end) for each in held),
-            *blocked,
-        ],
-        steps.start,
-        steps.end,
-        steps.step,
-        longer,
+        taken, steps.start, steps.end, steps.step, longer
     )
     return [len(resources) - peak for peak in peaks]
 
@@ -357,10 +334,9 @@ def _slots(
         loads[key].append(slots.Load(begin, over, None))
     window = interval.Interval(steps.start, steps.end + known.aftermath)
     units = rows.amounts(session, window, known.terms, share.amounts)
-    for each in known.held:
-        if each.resource_id in known.suitable:
-            load = _load(each, units.get(each.id, {}), known.terms)
-            loads[each.resource_id].append(load)
+    for each in known.of(known.suitable):
+        load = _load(each, units.get(each.id, {}), known.terms)
+        loads[each.resource_id].append(load)
     rooms = []
     for page in pages.of(known.suitable, AT_ONCE):
         found = inventories.find(session, page, share.amounts)
@@ -375,19 +351,15 @@ def _slots(
 
 
 def _load(
-    held: rows.Held, units: Mapping[str, int], terms: search.Search
+    held: holding.Held, units: Mapping[str, int], terms: search.Search
 ) -> slots.Load:
     # Nobody knows when the servers leave a resource that was replaced.
-    over = LAST if held.replaced else None
-    if held.exclusive:
+    over = LAST if held.replaced else held.over(terms.now)
+    if held.whole:
         return slots.Load(
-            held.start - terms.cleaning,
-            over or promises.until(held.end, terms),
-            None,
+            held.start - terms.cleaning, over + terms.cleaning, None
         )
-    # An allocation that is over but not released blocks all that begins now.
-    at_least = terms.now + datetime.timedelta.resolution
-    return slots.Load(held.start, over or max(held.end, at_least), units)
+    return slots.Load(held.start, over, units)
 
 
 def _by_project(
@@ -400,8 +372,8 @@ def _by_project(
     window = interval.Interval(steps.start, steps.end)
     of = rows.projects(session, window, known.terms)
     windows = defaultdict[str, list[interval.Taken]](list)
-    for each in known.held:
-        if each.resource_id in known.suitable and each.reservation_id in of:
+    for each in known.of(known.suitable):
+        if each.reservation_id in of:
             windows[of[each.reservation_id]].append(
                 (each.resource_id, each.start, each.end)
             )
@@ -429,8 +401,7 @@ def _by_reason(known: _Known, steps: _Steps) -> dict[str, list[int]]:
 def _dates(known: _Known) -> list[interval.Taken]:
     return [
         (each.resource_id, each.start, each.end)
-        for each in known.held
-        if each.resource_id in known.suitable
+        for each in known.of(known.suitable)
     ]
 
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of what is held, and the conditions under which it is in the way.
+
+Every function joins the caller's transaction.
+"""
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import models
+from nova_reservations.objects import holding
+from nova_reservations.objects import interval
+
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+
+
+def in_the_way(
+    row: Any,
+    window: interval.Interval,
+    now: datetime.datetime,
+    *,
+    of_shares: bool = False,
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions under which what is not released takes a window.
+
+    :param row: the columns of the allocations, or an alias of them
+    :param window: with the time for cleaning before and after it, where that
+        counts
+    :param of_shares: whether a share is to have the window
+    """
+    return [
+        row.start_date < window.end,
+        *not_over(row, window.start, now, of_shares=of_shares),
+    ]
+
+
+def not_over(
+    row: Any,
+    start: datetime.datetime,
+    now: datetime.datetime,
+    *,
+    of_shares: bool = False,
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions under which what is not released, and may begin
+    at any time, is in the way of what begins then."""
+    if start <= now:
+        # An allocation that is past its end but not released still occupies
+        # its resource, nobody knows for how long. That matters only to windows
+        # that begin now.
+        return []
+    if not of_shares:
+        return [row.end_date > start]
+    # One that was replaced blocks later windows, too: nobody knows when its
+    # servers leave.
+    return [sa.or_(row.end_date > start, row.replaced_at.is_not(None))]
+
+
+def query(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query for allocations that are not released, and meet the
+    conditions."""
+    return sa.select(
+        ALLOCATION.c.id,
+        ALLOCATION.c.resource_id,
+        ALLOCATION.c.reservation_id,
+        ALLOCATION.c.start_date,
+        ALLOCATION.c.end_date,
+        ALLOCATION.c.exclusive,
+        ALLOCATION.c.replaced_at.is_not(None),
+    ).where(ALLOCATION.c.released == sa.false(), *conditions)
+
+
+def read(session: orm.Session, query: sa.Select[Any]) -> list[holding.Held]:
+    """Return what a query() finds, without amounts."""
+    return [holding.Held(*row) for row in session.execute(query)]
+
+
+def amounts(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> dict[int, dict[str, int]]:
+    """Return the id of each share that is not released -> resource class ->
+    units, as far as they meet the conditions."""
+    found: dict[int, dict[str, int]] = {}
+    for row in session.execute(
+        sa.select(AMOUNT)
+        .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
+        .where(
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.exclusive == sa.false(),
+            *conditions,
+        )
+    ):
+        units = found.setdefault(row.allocation_id, {})
+        units[row.resource_class] = row.amount
+    return found

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who holds which resource from when to when.
+
+What is past its end but not released is still held, nobody knows for how
+long. That matters only to what begins now. Of what was replaced by another
+resource, nobody knows when its servers leave: it is in the way of shares that
+begin later, too.
+"""
+
+from collections.abc import Mapping
+import datetime
+from typing import NamedTuple
+
+from nova_reservations.objects import amounts
+from nova_reservations.objects import interval
+
+
+class Held(NamedTuple):
+    """A resource that a reservation has, or has a share of, and has not left.
+
+    :ivar id: of the allocation.
+    :ivar whole: whether all of the resource is held, or only the amounts.
+    :ivar replaced: another resource was given in its place.
+    :ivar amounts: resource class -> units of a share, as far as they are read.
+    """
+
+    id: int
+    resource_id: int
+    reservation_id: str
+    start: datetime.datetime
+    end: datetime.datetime
+    whole: bool
+    replaced: bool
+    amounts: Mapping[str, int] = amounts.NOTHING
+
+    @property
+    def may_move(self) -> bool:
+        """Whether the reservation may get another resource instead, as far as
+        that depends on what it has of this one."""
+        return self.whole and not self.replaced
+
+    def over(self, now: datetime.datetime) -> datetime.datetime:
+        """Return the first time at which it may be over."""
+        return max(self.end, interval.soon(now))
+
+    def taken(
+        self, now: datetime.datetime, cleaning: datetime.timedelta
+    ) -> interval.Taken:
+        """Return from when until when it keeps others from beginning to have
+        the resource as a whole: with the time for cleaning."""
+        return self.resource_id, self.start, self.over(now) + cleaning
