@@ -19,9 +19,9 @@ class Held(NamedTuple):
     """A resource that a reservation has, or has a share of, and has not left.
 
     :ivar id: of the allocation.
-    :ivar whole: whether all of the resource is held, or only the amounts.
+    :ivar whole: whether all of the resource is held, or only the units.
     :ivar replaced: another resource was given in its place.
-    :ivar amounts: resource class -> units of a share, as far as they are read.
+    :ivar units: resource class -> units of a share, as far as they are read.
     """
 
     id: int
@@ -31,7 +31,7 @@ class Held(NamedTuple):
     end: datetime.datetime
     whole: bool
     replaced: bool
-    amounts: Mapping[str, int] = amounts.NOTHING
+    units: Mapping[str, int] = amounts.NOTHING
 
     @property
     def may_move(self) -> bool:
@@ -49,3 +49,30 @@ class Held(NamedTuple):
         """Return from when until when it keeps others from beginning to have
         the resource as a whole: with the time for cleaning."""
         return self.resource_id, self.start, self.over(now) + cleaning
+
+    def during(self, window: interval.Interval) -> amounts.Held:
+        """Return the amounts, and when a share that is to have the window
+        meets them; what is held is in its way."""
+        # It is past its end but not released, nobody knows for how long. If it
+        # was replaced in the second in which it began, its end is its start.
+        is_late = self.end <= max(window.start, self.start)
+        end = window.end if is_late else self.end
+        return amounts.Held(interval.Interval(self.start, end), self.units)
+
+    def is_in_the_way(
+        self,
+        window: interval.Interval,
+        now: datetime.datetime,
+        *,
+        of_shares: bool = False,
+    ) -> bool:
+        """Return whether it takes the window, as ``held_rows.in_the_way``
+        has it.
+
+        :param of_shares: whether a share is to have the window
+        """
+        return self.start < window.end and (
+            window.start <= now
+            or self.end > window.start
+            or (of_shares and self.replaced)
+        )

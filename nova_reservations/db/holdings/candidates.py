@@ -23,6 +23,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocated
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import shares
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import requirements as sql
@@ -145,7 +146,7 @@ def not_taken(
             allocated.none(
                 held,
                 held.exclusive == sa.true(),
-                *_in_the_way(held, window, now),
+                *held_rows.in_the_way(held, window, now),
             ),
         )
         .order_by(models.Resource.id)
@@ -201,7 +202,7 @@ def clearable(
     """
     held = orm.aliased(models.Allocation)
     window = wanted.window.padded(terms.cleaning)
-    in_the_way = _in_the_way(held, window, terms.now)
+    in_the_way = held_rows.in_the_way(held, window, terms.now)
     query = _meeting(
         session,
         wanted.demand,
@@ -282,7 +283,9 @@ class _Offers:
             self._holds.append(held.reservation_id.not_in(terms.ignore))
         self._held = held
         self.free = allocated.none(
-            held, *self._holds, *_in_the_way(held, window, terms.now)
+            held,
+            *self._holds,
+            *held_rows.in_the_way(held, window, terms.now),
         )
 
     def query(self) -> sa.Select[Any]:
@@ -349,23 +352,6 @@ class _Offers:
         self, column: Any, condition: sa.ColumnElement[bool]
     ) -> sa.Select[Any]:
         return allocated.select(self._held, column, *self._holds, condition)
-
-
-def _in_the_way(
-    held: Any, window: interval.Interval, now: datetime.datetime
-) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions under which an unreleased allocation takes a
-    window.
-
-    :param window: with the time for cleaning before and after it.
-    """
-    conditions = [held.start_date < window.end]
-    if window.start > now:
-        # An allocation that is past its end but not released still occupies
-        # its resource, nobody knows for how long. That matters only to windows
-        # that begin now.
-        conditions.append(held.end_date > window.start)
-    return conditions
 
 
 def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:

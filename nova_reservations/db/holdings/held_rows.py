@@ -78,6 +78,37 @@ def read(session: orm.Session, query: sa.Select[Any]) -> list[holding.Held]:
     return [holding.Held(*row) for row in session.execute(query)]
 
 
+def with_amounts(
+    session: orm.Session,
+    query: sa.Select[Any],
+    classes: sa.ColumnElement[bool] | None = None,
+) -> list[holding.Held]:
+    """Return what a query() finds.
+
+    :param classes: the condition that an amount is read; None: all are read
+    """
+    of_allocation = AMOUNT.c.allocation_id == ALLOCATION.c.id
+    # An outer join: an allocation that holds nothing of these classes still
+    # makes the resource a shared one.
+    joined = query.add_columns(
+        AMOUNT.c.resource_class, AMOUNT.c.amount
+    ).outerjoin_from(
+        ALLOCATION,
+        AMOUNT,
+        of_allocation if classes is None else sa.and_(of_allocation, classes),
+    )
+    found: dict[int, holding.Held] = {}
+    units: dict[int, dict[str, int]] = {}
+    for row in session.execute(joined):
+        *columns, name, amount = row
+        if row.id not in found:
+            found[row.id] = holding.Held(*columns)
+            units[row.id] = {}
+        if name is not None:
+            units[row.id][name] = amount
+    return [each._replace(units=units[key]) for key, each in found.items()]
+
+
 def amounts(
     session: orm.Session, *conditions: sa.ColumnElement[bool]
 ) -> dict[int, dict[str, int]]:

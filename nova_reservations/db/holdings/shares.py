@@ -19,6 +19,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocated
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import requirements as sql
@@ -31,7 +32,6 @@ from nova_reservations.objects import stock
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
-AMOUNT = models.table(models.AllocationAmount)
 
 PAGE = 32
 """The resources of the first page. Each further page is twice as long as the
@@ -215,61 +215,22 @@ class _Look:
 
     def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Held]]:
         found = defaultdict(list)
-        units: dict[int, dict[str, int]] = {}
-        for row in self._session.execute(
-            sa.select(
-                ALLOCATION.c.id,
-                ALLOCATION.c.resource_id,
-                ALLOCATION.c.start_date,
-                ALLOCATION.c.end_date,
-                AMOUNT.c.resource_class,
-                AMOUNT.c.amount,
-            )
-            # An outer join: an allocation that holds nothing of these classes
-            # still makes the resource a shared one.
-            .outerjoin(
-                AMOUNT,
-                sa.and_(
-                    AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                    inventories.rivals(self.share.amounts),
-                ),
-            )
-            .where(
-                ALLOCATION.c.resource_id.in_(ids),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.exclusive == sa.false(),
-                *self._in_the_way(models.Allocation, self._window),
-            )
-        ):
-            if row.id not in units:
-                end = row.end_date
-                if end <= max(self._window.start, row.start_date):
-                    # It is past its end but not released, nobody knows for how
-                    # long. If it was replaced in the second in which it began,
-                    # its end is its start.
-                    end = self._window.end
-                units[row.id] = {}
-                found[row.resource_id].append(
-                    amounts.Held(
-                        interval.Interval(row.start_date, end),
-                        units[row.id],
-                    )
-                )
-            if row.resource_class is not None:
-                units[row.id][row.resource_class] = row.amount
+        query = held_rows.query(
+            ALLOCATION.c.resource_id.in_(ids),
+            ALLOCATION.c.exclusive == sa.false(),
+            *self._in_the_way(ALLOCATION.c, self._window),
+        )
+        classes = inventories.rivals(self.share.amounts)
+        for each in held_rows.with_amounts(self._session, query, classes):
+            found[each.resource_id].append(each.during(self._window))
         return found
 
     def _in_the_way(
         self, held: Any, window: interval.Interval
     ) -> Iterator[sa.ColumnElement[bool]]:
-        yield held.start_date < window.end
-        if window.start > self._terms.now:
-            # An allocation that is past its end but not released blocks only
-            # windows that begin now. One that failed and was replaced blocks
-            # later windows, too: nobody knows when its servers leave.
-            yield sa.or_(
-                held.end_date > window.start, held.replaced_at.is_not(None)
-            )
+        yield from held_rows.in_the_way(
+            held, window, self._terms.now, of_shares=True
+        )
         if self._terms.ignore:
             yield held.reservation_id.not_in(self._terms.ignore)
 
