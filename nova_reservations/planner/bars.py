@@ -13,6 +13,7 @@ import enum
 import itertools
 
 from nova_reservations.objects import interval
+from nova_reservations.planner import levels
 
 Span = tuple[datetime.datetime | None, datetime.datetime | None]
 """Start and end; None: nobody knows."""
@@ -105,11 +106,10 @@ def promised(
         else:
             changes[max(each.start, window.start)] += each.hosts
             changes[min(each.end, window.end)] -= each.hosts
-    times = sorted(time for time, change in changes.items() if change)
-    counts = itertools.accumulate(changes[time] for time in times)
-    for (start, end), hosts in zip(
-        itertools.pairwise(times), counts, strict=False
-    ):
+    numbers = levels.of(
+        {time: change for time, change in changes.items() if change}
+    )
+    for (start, hosts), (end, _) in itertools.pairwise(numbers):
         if hosts:
             bars.append(Bar(Kind.TAKEN, start, end, hosts=hosts))
     return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.kind))

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import itertools
 
 from nova_reservations import objects
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
+from nova_reservations.planner import levels
 
 SOON = datetime.timedelta(minutes=1)
 """What is over counts for at least this long from now on, because clients give
@@ -247,11 +247,8 @@ def _peak(
     name: str,
     now: datetime.datetime,
 ) -> int:
-    changes = _changes(held, name, now)
-    return max(
-        itertools.accumulate(changes[time] for time in sorted(changes)),
-        default=0,
-    )
+    numbers = levels.of(_changes(held, name, now))
+    return max((number for _, number in numbers), default=0)
 
 
 def _changes(

@@ -12,9 +12,7 @@ Decision 0032: doc/source/decisions/0032-refusals-tell-when
 
 import bisect
 from collections import Counter
-from collections import defaultdict
 from collections import deque
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -23,13 +21,9 @@ import datetime
 import itertools
 import operator
 
-from nova_reservations.objects import amounts
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import draining
-
-Line = Sequence[tuple[datetime.datetime, int]]
-"""How many slots are free from each time on, in the order of time; it is
-never asked about a time before the first."""
+from nova_reservations.planner import levels
 
 TRIES = 100
 """The most starts for which several reservations are matched to resources."""
@@ -44,20 +38,6 @@ _time = operator.itemgetter(0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hold:
-    """A resource is held from start until just before end; the time for
-    cleaning is included.
-
-    :ivar end: None: nobody knows.
-    :ivar amounts: resource class -> units; None: as a whole.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime | None
-    amounts: Mapping[str, int] | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
     """A reservation of a lease, and the resources that it could have.
 
@@ -68,7 +48,7 @@ class Wish:
     """
 
     demand: demands.Ask
-    lines: Mapping[int, Line]
+    lines: Mapping[int, levels.Line]
     aftermath: datetime.timedelta = datetime.timedelta()
     keeps: Mapping[int, int] = dataclasses.field(default_factory=dict)
     is_pool: bool = False
@@ -103,48 +83,10 @@ def pooled(wish: Wish) -> Wish:
         for time, slots in its:
             changes[time] += slots - before
             before = slots
-    times = sorted(changes)
-    free = itertools.accumulate(changes[time] for time in times)
-    line = list(zip(times, free, strict=True))
+    line = levels.of(changes)
     return dataclasses.replace(
         wish, lines={0: line} if line else {}, is_pool=True
     )
-
-
-def line(
-    holds: Iterable[Hold],
-    begin: datetime.datetime,
-    capacity: amounts.Amounts | None = None,
-    slot: amounts.Amounts = amounts.NOTHING,
-) -> Line:
-    """Return the line of a resource from a time on.
-
-    :param capacity: resource class -> units that can be shared; None: the
-        resource is wanted as a whole, so any hold on it leaves nothing
-    """
-    changes = defaultdict[datetime.datetime, list[tuple[int, Hold]]](list)
-    for hold in holds:
-        if hold.end is None or hold.end > begin:
-            changes[max(hold.start, begin)].append((1, hold))
-        if hold.end is not None and hold.end > begin:
-            changes[hold.end].append((-1, hold))
-    used: Counter[str] = Counter()
-    # How many holds are of the whole resource, and how many are of any of it.
-    wholes = everybody = 0
-    steps: list[tuple[datetime.datetime, int]] = []
-    for time in sorted({begin, *changes}):
-        for sign, hold in changes.get(time, ()):
-            everybody += sign
-            wholes += sign * (hold.amounts is None)
-            for name, units in (hold.amounts or {}).items():
-                used[name] += sign * units
-        if capacity is None:
-            free = int(not everybody)
-        else:
-            free = 0 if wholes else slot.times_in(capacity - used)
-        if not steps or steps[-1][1] != free:
-            steps.append((time, free))
-    return steps
 
 
 def starts(
@@ -257,7 +199,7 @@ def _can_tell(wishes: Sequence[Wish]) -> bool:
 
 
 def _windows(
-    its: Line, begin: datetime.datetime, length: datetime.timedelta
+    its: levels.Line, begin: datetime.datetime, length: datetime.timedelta
 ) -> Iterator[tuple[datetime.datetime, int]]:
     """Yield begin -> slots of a window that begins then, for each begin at
     which the number of slots changes."""
@@ -287,7 +229,7 @@ def _windows(
             yield begins, last
 
 
-def _falling(its: Line, begin: datetime.datetime) -> Line:
+def _falling(its: levels.Line, begin: datetime.datetime) -> levels.Line:
     """Return the least that is free from begin until each time, as a line of
     the times at which this least falls."""
     first = bisect.bisect_right(its, begin, key=_time) - 1

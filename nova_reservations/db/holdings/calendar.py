@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.objects import holds
 from nova_reservations.objects import states
 
@@ -132,7 +132,7 @@ def taken(
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
         .limit(limit)
     )
-    rows = session.execute(allocated.by_resource(query, ALLOCATION))
+    rows = session.execute(held_rows.by_resource(query, ALLOCATION))
     return [Taken(*row) for row in rows]
 
 

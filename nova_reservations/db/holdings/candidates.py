@@ -22,7 +22,6 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import shares
 from nova_reservations.db.resources import holds
@@ -143,7 +142,7 @@ def not_taken(
         sa.select(models.Resource.id)
         .where(
             _of_type(resource_type),
-            allocated.none(
+            held_rows.none(
                 held,
                 held.exclusive == sa.true(),
                 *held_rows.in_the_way(held, window, now),
@@ -207,7 +206,7 @@ def clearable(
         session,
         wanted.demand,
         sa.select(models.Resource.id).where(
-            allocated.none(held, *in_the_way, stays(held))
+            held_rows.none(held, *in_the_way, stays(held))
         ),
     )
     some = query.order_by(models.Resource.spread, models.Resource.id)
@@ -282,7 +281,7 @@ class _Offers:
         if terms.ignore:
             self._holds.append(held.reservation_id.not_in(terms.ignore))
         self._held = held
-        self.free = allocated.none(
+        self.free = held_rows.none(
             held,
             *self._holds,
             *held_rows.in_the_way(held, window, terms.now),
@@ -351,7 +350,9 @@ class _Offers:
     def _of_resource(
         self, column: Any, condition: sa.ColumnElement[bool]
     ) -> sa.Select[Any]:
-        return allocated.select(self._held, column, *self._holds, condition)
+        return held_rows.of_resource(
+            self._held, column, *self._holds, condition
+        )
 
 
 def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:

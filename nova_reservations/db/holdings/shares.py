@@ -18,7 +18,6 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
@@ -138,7 +137,7 @@ class _Look:
             models.Resource.generation,
             models.Resource.spread,
         ).where(
-            allocated.none(
+            held_rows.none(
                 whole,
                 whole.exclusive == sa.true(),
                 *self._in_the_way(

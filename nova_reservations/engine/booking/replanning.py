@@ -37,7 +37,7 @@ from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
-from nova_reservations.planner import held_over_time
+from nova_reservations.planner import levels
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
 
@@ -347,9 +347,7 @@ class Promises:
     def _peak(
         self, rows: Iterable[holding.Held], window: interval.Interval
     ) -> int:
-        return held_over_time.peak(
-            map(self._taken, rows), window.start, window.end
-        )
+        return levels.peak(map(self._taken, rows), window.start, window.end)
 
     def _taken(self, row: holding.Held) -> interval.Taken:
         return row.taken(self.terms.now, self.terms.cleaning)

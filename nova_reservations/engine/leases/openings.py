@@ -27,9 +27,11 @@ from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import limits
 from nova_reservations.engine.leases import lease_changes
+from nova_reservations.objects import holding
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
+from nova_reservations.planner import levels
 from nova_reservations.planner import openings
 
 MOST = 4
@@ -37,8 +39,6 @@ MOST = 4
 
 MOST_STARTS = 100
 """The most starts that are checked against limits."""
-
-_SECOND = datetime.timedelta(seconds=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Openings:
             bounds,
             amounts=not all(item.demand.exclusive for item in wanted),
         )
-        held = defaultdict[int, list[rows.Held]](list)
+        held = defaultdict[int, list[holding.Held]](list)
         for each in known.held:
             held[each.resource_id].append(each)
         return Look(
@@ -242,50 +242,24 @@ def _lines(
     session: api.Session,
     wanted: search.Wanted,
     ids: Collection[int],
-    held: Mapping[int, Iterable[rows.Held]],
+    held: Mapping[int, Iterable[holding.Held]],
     terms: search.Search,
-) -> dict[int, openings.Line]:
+) -> dict[int, levels.Line]:
     begin, demand = wanted.window.start, wanted.demand
-    if demand.exclusive:
-        return {
-            key: openings.line(
-                [_padded(each, terms) for each in held.get(key, ())], begin
-            )
-            for key in ids
-        }
-    found = inventories.find(session, ids, demand.amounts)
-    return {
-        key: openings.line(
-            [_shared(each, terms) for each in held.get(key, ())],
-            begin,
-            stock.of(found[key]),
-            demand.slot,
-        )
+    loads = {
+        key: [
+            levels.load(each, terms, whole=demand.exclusive)
+            for each in held.get(key, ())
+        ]
         for key in ids
     }
-
-
-def _padded(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which nobody else can have the resource, if it is
-    held or wanted as a whole."""
-    return openings.Hold(
-        held.start - terms.cleaning,
-        # An allocation that is over but not released blocks what begins now.
-        max(held.end, terms.now + _SECOND) + terms.cleaning,
-    )
-
-
-def _shared(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which somebody holds a part of a shared resource, or
-    all of it."""
-    hold = (
-        _padded(held, terms)
-        if held.exclusive
-        else openings.Hold(
-            held.start, max(held.end, terms.now + _SECOND), held.amounts
-        )
-    )
-    return dataclasses.replace(hold, end=None) if held.replaced else hold
+    if demand.exclusive:
+        return {key: levels.line(loads[key], begin) for key in ids}
+    found = inventories.find(session, ids, demand.amounts)
+    return {
+        key: levels.line(loads[key], begin, stock.of(found[key]), demand.slot)
+        for key in ids
+    }
 
 
 def _free(wishes: Sequence[openings.Wish]) -> str:

@@ -32,8 +32,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
-from nova_reservations.planner import held_over_time
-from nova_reservations.planner import slots
+from nova_reservations.planner import levels
 
 MAX_POINTS = 10_000
 """The most steps of capacity in one answer: a week of minutes."""
@@ -88,7 +87,7 @@ class _Steps:
 
     def held(self, windows: Iterable[interval.Taken]) -> list[int]:
         within = (each for each in windows if each[1] < self.end)
-        return held_over_time.held(within, self.start, self.end, self.step)
+        return levels.held(within, self.start, self.end, self.step)
 
     def points(self) -> Iterable[tuple[datetime.datetime, datetime.datetime]]:
         for number in range(self.count):
@@ -308,9 +307,7 @@ def _most(
 ) -> list[int]:
     """Return, for each step, the number of resources less the peak of those
     that are taken: no lease is granted more, however promises move."""
-    peaks = held_over_time.peaks(
-        taken, steps.start, steps.end, steps.step, longer
-    )
+    peaks = levels.peaks(taken, steps.start, steps.end, steps.step, longer)
     return [len(resources) - peak for peak in peaks]
 
 
@@ -329,37 +326,29 @@ def _slots(
     share = known.demand
     if share.exclusive:
         return None
-    loads = defaultdict[int, list[slots.Load]](list)
+    loads = defaultdict[int, list[levels.Load]](list)
     for key, begin, over in known.blocked(known.suitable):
-        loads[key].append(slots.Load(begin, over, None))
+        loads[key].append(levels.Load(begin, over))
     window = interval.Interval(steps.start, steps.end + known.aftermath)
     units = rows.amounts(session, window, known.terms, share.amounts)
     for each in known.of(known.suitable):
-        load = _load(each, units.get(each.id, {}), known.terms)
-        loads[each.resource_id].append(load)
-    rooms = []
+        held = each._replace(units=units.get(each.id, {}))
+        loads[each.resource_id].append(levels.load(held, known.terms))
+    lines = []
+    empty = 0
     for page in pages.of(known.suitable, AT_ONCE):
         found = inventories.find(session, page, share.amounts)
         for key, known_here in found.items():
             if stock.is_slot(share.amounts, known_here):
                 capacity = stock.of(known_here)
-                rooms.append(slots.room(capacity, share.slot, loads[key]))
-    free = slots.total(
-        rooms, steps.start, steps.end, steps.step, known.aftermath
+                empty += share.slot.times_in(capacity)
+                lines.append(
+                    levels.line(loads[key], steps.start, capacity, share.slot)
+                )
+    free = levels.least(
+        lines, steps.start, steps.end, steps.step, known.aftermath
     )
-    return _Slots(free, sum(each.empty for each in rooms))
-
-
-def _load(
-    held: holding.Held, units: Mapping[str, int], terms: search.Search
-) -> slots.Load:
-    # Nobody knows when the servers leave a resource that was replaced.
-    over = LAST if held.replaced else held.over(terms.now)
-    if held.whole:
-        return slots.Load(
-            held.start - terms.cleaning, over + terms.cleaning, None
-        )
-    return slots.Load(held.start, over, units)
+    return _Slots(free, empty)
 
 
 def _by_project(

@@ -11,6 +11,7 @@ import pytest
 from nova_reservations import objects
 from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
+from nova_reservations.planner import levels
 from nova_reservations.planner import openings
 from nova_reservations.tests import booking
 from nova_reservations.tests import profile
@@ -51,9 +52,9 @@ class Case:
             openings.Wish(
                 asked,
                 {
-                    resource: openings.line(
+                    resource: levels.line(
                         [
-                            openings.Hold(
+                            levels.Load(
                                 at(start),
                                 None if end is None else at(end),
                                 units,
@@ -292,8 +293,8 @@ def test_a_lease_that_needs_nothing_more_can_start_at_once(until):
 
 def test_leases_in_the_last_year_that_there_is_are_no_matter():
     last = booking.NOW.replace(year=9998, month=12, day=31)
-    line = openings.line(
-        [openings.Hold(at(0), last - booking.datetime.timedelta(days=1))],
+    line = levels.line(
+        [levels.Load(at(0), last - booking.datetime.timedelta(days=1))],
         at(0),
     )
     wishes = [openings.Wish(hosts(1), {1: line})]
