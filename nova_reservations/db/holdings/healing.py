@@ -150,7 +150,7 @@ def in_order(session: orm.Session, lease_ids: Collection[str]) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class LeasedResource:
     """A reservation of a lease that is open, and one of its resources."""
 
     lease_id: str
@@ -160,7 +160,9 @@ class Held:
     resource_id: int
 
 
-def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
+def held(
+    session: orm.Session, until: datetime.datetime | None
+) -> list[LeasedResource]:
     """Return the resources of leases that have begun, or begin until then."""
     statement = (
         sa.select(
@@ -180,7 +182,7 @@ def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
     )
     if until is not None:
         statement = statement.where(LEASE.c.start_date <= until)
-    return [Held(*row) for row in session.execute(statement)]
+    return [LeasedResource(*row) for row in session.execute(statement)]
 
 
 def replace(
