@@ -212,7 +212,7 @@ class _Look:
                 found.append(offer)
         return found
 
-    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Held]]:
+    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Use]]:
         found = defaultdict(list)
         query = held_rows.query(
             ALLOCATION.c.resource_id.in_(ids),

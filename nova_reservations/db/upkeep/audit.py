@@ -188,7 +188,7 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
 def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     """Return (resource name, resource class, most, capacity) where shares
     hold more at some instant than there is."""
-    held: dict[int, list[amounts.Held]] = defaultdict(list)
+    held: dict[int, list[amounts.Use]] = defaultdict(list)
     for row in session.execute(
         sa.select(
             ALLOCATION.c.resource_id,
@@ -201,7 +201,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         .where(ALLOCATION.c.released == sa.false())
     ):
         held[row.resource_id].append(
-            amounts.Held(
+            amounts.Use(
                 interval.of_use(row.start_date, row.end_date),
                 {row.resource_class: row.amount},
             )
@@ -229,7 +229,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
 
 
 def _too_much(
-    known: Collection[objects.Inventory], shares: Collection[amounts.Held]
+    known: Collection[objects.Inventory], shares: Collection[amounts.Use]
 ) -> Iterator[tuple[str, int, int]]:
     always = interval.Interval(
         min(share.window.start for share in shares),

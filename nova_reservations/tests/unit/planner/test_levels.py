@@ -105,7 +105,7 @@ def fitting(held, window):
         return 0
     busiest = amounts.peak(
         [
-            amounts.Held(interval.Interval(load.start, load.end), load.units)
+            amounts.Use(interval.Interval(load.start, load.end), load.units)
             for load in there
         ],
         window,
