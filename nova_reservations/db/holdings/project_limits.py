@@ -85,7 +85,7 @@ class Holdings:
     """The leases of a project, and what they hold, as far as asked for."""
 
     count: limits.Count
-    held: tuple[limits.Held, ...]
+    held: tuple[limits.Counted, ...]
 
 
 def look(
@@ -159,7 +159,7 @@ def deleted_at(
 
 def held_by(
     session: orm.Session, lease: objects.Lease, wanted: limits.Limits
-) -> tuple[limits.Held, ...]:
+) -> tuple[limits.Counted, ...]:
     """Return what one lease holds.
 
     :param wanted: what is not limited does not matter
@@ -290,10 +290,10 @@ def _with_amounts(
     )
 
 
-def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
+def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Counted, ...]:
     seen: set[tuple[str, int]] = set()
     return tuple(
-        limits.Held(
+        limits.Counted(
             row.reservation_id,
             interval.of_use(row.start_date, row.end_date),
             _counts(row, seen),
