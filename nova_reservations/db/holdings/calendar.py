@@ -160,8 +160,7 @@ def promised(
         .where(
             RESOURCE.c.resource_type == resource_type,
             ALLOCATION.c.exclusive == sa.true(),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
             ALLOCATION.c.start_date > during.now,
             ALLOCATION.c.end_date > during.start,
             ALLOCATION.c.start_date < during.end,

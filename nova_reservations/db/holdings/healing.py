@@ -17,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import windows
 from nova_reservations.db.resources import holds
 from nova_reservations.objects import interval
@@ -47,8 +48,7 @@ def mark_unprepared(
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     for page in pages.of(session.scalars(holders)):
@@ -91,8 +91,7 @@ def needing_repair(
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             opened,
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     held = holding.where(*begins)
@@ -176,8 +175,7 @@ def held(
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             LEASE.c.status.in_(states.OPEN),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     if until is not None:
@@ -198,8 +196,7 @@ def replace(
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
         .values(replaced_at=now, end_date=windows.ended(now))
     )
@@ -248,8 +245,7 @@ def give(
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
                 ALLOCATION.c.resource_id.in_(resource_ids),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.replaced_at.is_(None),
+                *held_rows.has(ALLOCATION.c),
             )
             .values(given_at=date)
         )
@@ -370,8 +366,7 @@ def returned(session: orm.Session) -> set[str]:
                 ALLOCATION.c.replaced_at.is_not(None),
                 holds.free(holds.Use.RETURN),
                 given.c.given_at.is_not(None),
-                given.c.replaced_at.is_(None),
-                given.c.released == sa.false(),
+                *held_rows.has(given.c),
             )
         )
     )

@@ -21,6 +21,15 @@ AMOUNT = models.table(models.AllocationAmount)
 _INDEX = 'ix_nr_allocations_resource'
 
 
+def has(row: Any) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions under which a reservation has what an allocation
+    says: it was neither released nor replaced.
+
+    :param row: the columns of the allocations, or an alias of them
+    """
+    return row.released == sa.false(), row.replaced_at.is_(None)
+
+
 def in_the_way(
     row: Any,
     window: interval.Interval,

@@ -17,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
@@ -223,8 +224,7 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     ]
     held_then = [
         ALLOCATION.c.reservation_id == RESERVATION.c.id,
-        ALLOCATION.c.released == sa.false(),
-        ALLOCATION.c.replaced_at.is_(None),
+        *held_rows.has(ALLOCATION.c),
     ]
     if windowed:
         held_then += [

@@ -232,8 +232,7 @@ def move(
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id == source,
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
             ALLOCATION.c.exclusive == sa.true(),
         )
         .values(resource_id=target)
