@@ -130,7 +130,7 @@ class LeaseOffers:
         return draft
 
     def _starts(
-        self, look: openings.Look, wanted: Wanted, now: datetime.datetime
+        self, look: openings.Prospects, wanted: Wanted, now: datetime.datetime
     ) -> Iterator[datetime.datetime]:
         """Yield the starts that are worth trying."""
         last = min(
@@ -217,7 +217,7 @@ def _check_count(reservations: int) -> None:
         )
 
 
-def _knows_all(look: openings.Look, wanted: Wanted) -> bool:
+def _knows_all(look: openings.Prospects, wanted: Wanted) -> bool:
     return look.until is None or (
         wanted.start_before is not None
         and look.knows(wanted.start_before, wanted.duration)

@@ -42,7 +42,7 @@ MOST_STARTS = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Look:
+class Prospects:
     """The resources that a lease could have over time.
 
     :ivar until: the wishes know all that begins before it; None: they know
@@ -199,14 +199,14 @@ class Openings:
         lease: objects.Lease,
         now: datetime.datetime,
         terms: allocations.Terms,
-    ) -> Look:
+    ) -> Prospects:
         """Return what each reservation of the lease could have over time,
         from its start on.
 
         :raises: InvalidInput
         """
         if len(lease.reservations) > MOST or lease.keeps_its_cell:
-            return Look((), None)
+            return Prospects((), None)
         bounds = search.Search(
             now,
             self.plans.options.cleaning_time,
@@ -224,7 +224,7 @@ class Openings:
         held = defaultdict[int, list[holding.Held]](list)
         for each in known.held:
             held[each.resource_id].append(each)
-        return Look(
+        return Prospects(
             [
                 openings.Wish(
                     item.demand,
