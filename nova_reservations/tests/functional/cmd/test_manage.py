@@ -362,7 +362,7 @@ class TestDemandReplay:
             BEGIN + datetime.timedelta(hours=5),
             'physical:host',
             (
-                refusals.Part(
+                refusals.RefusedReservation(
                     'physical:host',
                     {
                         'min': 2,
