@@ -61,7 +61,7 @@ class Replan:
 
     is_allowed: bool = True
     here: bool = False
-    room: transactions.Room | None = None
+    room: transactions.FoundRoom | None = None
     budget: budgets.Budget | None = None
 
     @classmethod
