@@ -96,7 +96,7 @@ class _Steps:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Known:
+class _Facts:
     """The facts that a count is made from.
 
     :ivar members: id of each resource -> reasons that keep it from leases.
@@ -226,7 +226,7 @@ class Capacity:
         now: datetime.datetime,
         asked: Asked | None,
         draft: objects.Lease | None,
-    ) -> _Known:
+    ) -> _Facts:
         """:raises: InvalidInput"""
         demand = ANY_HOST if asked is None else asked.demand
         self.plans.check_keys(session, demand)
@@ -266,12 +266,12 @@ class Capacity:
                 f'There are more than {MAX_ROWS} allocations between start '
                 'and end: ask for a shorter time'
             )
-        return _Known(
+        return _Facts(
             demand, aftermath, terms, members, frozenset(suitable), held
         )
 
     def _free(
-        self, session: api.Session, known: _Known, steps: _Steps
+        self, session: api.Session, known: _Facts, steps: _Steps
     ) -> tuple[list[int], list[int]]:
         """Return, for each step, how many resources are free if no promise
         moves, and the most that may be granted if promises move."""
@@ -320,7 +320,7 @@ class _Slots(NamedTuple):
 
 
 def _slots(
-    session: api.Session, known: _Known, steps: _Steps
+    session: api.Session, known: _Facts, steps: _Steps
 ) -> _Slots | None:
     """Return None where whole resources are asked for."""
     share = known.demand
@@ -352,7 +352,7 @@ def _slots(
 
 
 def _by_project(
-    session: api.Session, known: _Known, steps: _Steps
+    session: api.Session, known: _Facts, steps: _Steps
 ) -> dict[str, list[int]]:
     """Return project -> how many hosts its leases hold in each step.
 
@@ -377,7 +377,7 @@ def _by_project(
     }
 
 
-def _by_reason(known: _Known, steps: _Steps) -> dict[str, list[int]]:
+def _by_reason(known: _Facts, steps: _Steps) -> dict[str, list[int]]:
     """Return reason -> how many hosts it keeps from new leases in each
     step."""
     windows = defaultdict[str, list[interval.Taken]](list)
@@ -387,7 +387,7 @@ def _by_reason(known: _Known, steps: _Steps) -> dict[str, list[int]]:
     return {reason: steps.held(its) for reason, its in sorted(windows.items())}
 
 
-def _dates(known: _Known) -> list[interval.Taken]:
+def _dates(known: _Facts) -> list[interval.Taken]:
     return [
         (each.resource_id, each.start, each.end)
         for each in known.of(known.suitable)
