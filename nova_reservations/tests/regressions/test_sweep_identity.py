@@ -217,7 +217,7 @@ def test_what_a_purged_lease_has_left_is_named_and_stays(
     region, cloud, sweep, leave, caplog
 ):
     leave('a')
-    region.services.purge.purge(purge.Asked(leases=region.now + DAY))
+    region.services.purge.purge(purge.Cutoffs(leases=region.now + DAY))
     sweep()
     assert set(cloud.aggregate_hosts) == {'a'}
     assert caplog.records[-1].getMessage().endswith(': a')
