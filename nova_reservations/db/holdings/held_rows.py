@@ -74,6 +74,11 @@ def not_over(
 def query(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Return the query for allocations that are not released, and meet the
     conditions."""
+    return ever(ALLOCATION.c.released == sa.false(), *conditions)
+
+
+def ever(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the same with those that are released."""
     return sa.select(
         ALLOCATION.c.id,
         ALLOCATION.c.resource_id,
@@ -82,7 +87,7 @@ def query(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         ALLOCATION.c.end_date,
         ALLOCATION.c.exclusive,
         ALLOCATION.c.replaced_at.is_not(None),
-    ).where(ALLOCATION.c.released == sa.false(), *conditions)
+    ).where(*conditions)
 
 
 def read(session: orm.Session, query: sa.Select[Any]) -> list[holding.Held]:
