@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds which resource from when to when.
+"""Resources that reservations have, from when to when.
 
 What is past its end but not released is still held, nobody knows for how
 long. That matters only to what begins now. Of what was replaced by another
@@ -35,8 +35,8 @@ class Held(NamedTuple):
 
     @property
     def may_move(self) -> bool:
-        """Whether the reservation may get another resource instead, as far as
-        that depends on what it has of this one."""
+        """Return whether the reservation may get another resource instead, as
+        far as that depends on what it has of this one."""
         return self.whole and not self.replaced
 
     def over(self, now: datetime.datetime) -> datetime.datetime:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is held over time, and what is left of it, for those who plan.
+"""Numbers of what is held over time, and of what is left, for those who plan.
 
-Numbers have levels: each lasts from one time to the next. A window, or a step
+They have levels: each lasts from one time to the next. A window, or a step
 of time, has the worst of the levels that it meets.
 """
 
