@@ -22,6 +22,7 @@ class Held(NamedTuple):
     :ivar whole: whether all of the resource is held, or only the units.
     :ivar replaced: another resource was given in its place.
     :ivar units: resource class -> units of a share, as far as they are read.
+    :ivar lease_id: of its lease, if that is read, and may be told.
     """
 
     id: int
@@ -32,6 +33,7 @@ class Held(NamedTuple):
     whole: bool
     replaced: bool
     units: Mapping[str, int] = amounts.NOTHING
+    lease_id: str | None = None
 
     @property
     def may_move(self) -> bool:
@@ -76,3 +78,18 @@ class Held(NamedTuple):
             or self.end > window.start
             or (of_shares and self.replaced)
         )
+
+
+class Promised(NamedTuple):
+    """Whole resources that a lease is to have; which ones may change until it
+    begins.
+
+    :ivar lease_id: if it may be told.
+    :ivar number: how many.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+    reservation_id: str
+    lease_id: str | None
+    number: int
