@@ -167,22 +167,26 @@ def meeting_all(
 def could_have(
     session: orm.Session, wanted: search.Wanted, limit: int
 ) -> list[int]:
-    """Return ids of whole resources that the reservation could have or keep
-    if nobody else had them.
+    """Return ids of resources that the reservation could have, or have slots
+    on, or keep, if nobody else had any of them.
 
     :param limit: of those that it does not have yet
     """
-    query = sa.select(models.Resource.id)
+    demand, query = wanted.demand, sa.select(models.Resource.id)
+    if demand.exclusive:
+        offered = _meeting(session, demand, query)
+        kept = query.where(_keepable(demand))
+        if wanted.recheck:
+            kept = _required(session, demand, kept)
+    else:
+        offered = shares.meeting(session, demand, query)
+        kept = shares.fitting(session, demand, query, wanted.recheck)
     found = session.scalars(
-        _meeting(session, wanted.demand, query)
-        .order_by(models.Resource.spread, models.Resource.id)
-        .limit(limit)
+        offered.order_by(models.Resource.spread, models.Resource.id).limit(
+            limit
+        )
     ).all()
-    kept = query.where(
-        _keepable(wanted.demand), models.Resource.id.in_(wanted.held)
-    )
-    if wanted.recheck:
-        kept = _required(session, wanted.demand, kept)
+    kept = kept.where(models.Resource.id.in_(wanted.held))
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
 

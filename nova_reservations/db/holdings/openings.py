@@ -14,19 +14,14 @@ import datetime
 from sqlalchemy import orm
 
 from nova_reservations.db import models
-from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import held_rows
-from nova_reservations.db.holdings import shares
 from nova_reservations.objects import holding
 from nova_reservations.objects import search
 
 ALLOCATION = models.table(models.Allocation)
 
-RESOURCES = 500
-"""Resources that are looked at beyond those that are wanted."""
-
 ROWS = 5000
-"""Allocations that are read of them."""
+"""Allocations that are read of all of them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,15 +30,6 @@ class Holders:
 
     held: Collection[holding.Held]
     until: datetime.datetime | None
-
-
-def could_have(session: orm.Session, wanted: search.Wanted) -> list[int]:
-    """Return ids of resources that the reservation could have or keep if
-    nobody else had them."""
-    limit = RESOURCES + wanted.demand.maximum
-    if wanted.demand.exclusive:
-        return candidates.could_have(session, wanted, limit)
-    return shares.could_have(session, wanted, limit)
 
 
 def held(

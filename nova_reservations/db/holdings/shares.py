@@ -50,13 +50,13 @@ def pages(
     What the reservation has already is in the first one.
     """
     look = _Look(session, wanted, terms)
-    query = _meeting(session, look.share, look.rows())
+    query = meeting(session, look.share, look.rows())
     if wanted.among is not None:
         query = query.where(models.Resource.id.in_(wanted.among))
     kept = []
     if wanted.held:
         kept = look.at(
-            _fitting(session, look.share, look.rows(), wanted.recheck),
+            fitting(session, look.share, look.rows(), wanted.recheck),
             list(wanted.held),
         )
     if terms.best_fit:
@@ -73,7 +73,7 @@ def matching(session: orm.Session, share: demand.Share) -> int:
     """Count the resources that could have a slot if they were empty; reads the
     whole cloud."""
     count = sa.select(sa.func.count()).select_from(models.Resource)
-    return session.scalar(_meeting(session, share, count)) or 0
+    return session.scalar(meeting(session, share, count)) or 0
 
 
 def down(session: orm.Session, share: demand.Share) -> int:
@@ -85,28 +85,6 @@ def down(session: orm.Session, share: demand.Share) -> int:
         models.Resource.down_since.is_not(None),
     )
     return session.scalar(_required(session, share, query)) or 0
-
-
-def could_have(
-    session: orm.Session, wanted: search.Wanted, limit: int
-) -> list[int]:
-    """Return ids of resources where the reservation could have slots, or
-    keep them, if they were empty.
-
-    :param limit: of those where it has none yet
-    """
-    assert not wanted.demand.exclusive
-    query = sa.select(models.Resource.id)
-    found = session.scalars(
-        _meeting(session, wanted.demand, query)
-        .order_by(models.Resource.spread, models.Resource.id)
-        .limit(limit)
-    ).all()
-    kept = _fitting(session, wanted.demand, query, wanted.recheck).where(
-        models.Resource.id.in_(wanted.held)
-    )
-    known = session.scalars(kept) if wanted.held else ()
-    return list(dict.fromkeys([*found, *known]))
 
 
 class _Look:
@@ -234,20 +212,24 @@ class _Look:
             yield held.reservation_id.not_in(self._terms.ignore)
 
 
-def _meeting(
+def meeting(
     session: orm.Session, share: demand.Share, query: sa.Select[Any]
 ) -> sa.Select[Any]:
-    return _fitting(session, share, query).where(holds.free(holds.Use.PROMISE))
+    """Return the query for those of its resources that could have a slot if
+    they were empty, and that new leases may have."""
+    return fitting(session, share, query).where(holds.free(holds.Use.PROMISE))
 
 
-def _fitting(
+def fitting(
     session: orm.Session,
     share: demand.Share,
     query: sa.Select[Any],
     requirements: bool = True,
 ) -> sa.Select[Any]:
-    """Like _meeting, but including resources that only their present holder
-    may keep."""
+    """Return the same with resources that only their present holder may keep.
+
+    :param requirements: whether they must meet those of the share
+    """
     query = _large(share, query).where(holds.free(holds.Use.KEEP))
     return _required(session, share, query) if requirements else query
 

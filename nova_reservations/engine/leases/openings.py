@@ -20,6 +20,7 @@ import itertools
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import openings as rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine.booking import allocations
@@ -36,6 +37,9 @@ from nova_reservations.planner import openings
 
 MOST = 4
 """The most reservations of a lease for which times are looked for."""
+
+RESOURCES = 500
+"""The most resources that are looked at beyond those that are wanted."""
 
 MOST_STARTS = 100
 """The most starts that are checked against limits."""
@@ -213,7 +217,12 @@ class Openings:
             ignore=[item.id for item in lease.reservations],
         )
         wanted = list(self.plans.wanted(session, lease, [], terms))
-        could = [rows.could_have(session, item) for item in wanted]
+        could = [
+            candidates.could_have(
+                session, item, RESOURCES + item.demand.maximum
+            )
+            for item in wanted
+        ]
         known = rows.held(
             session,
             {key for ids in could for key in ids},
