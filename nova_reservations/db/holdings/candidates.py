@@ -221,12 +221,17 @@ def meeting(
     session: orm.Session,
     resource_type: str,
     expression: requirements.Expression | None,
-    resource_ids: Collection[int],
+    resource_ids: Collection[int] | None = None,
 ) -> set[int]:
-    """Return those of the resources, of one type, that meet the
-    requirements."""
+    """Return the ids of resources of a type that meet the requirements,
+    whatever holds them.
+
+    :param resource_ids: those that are asked about; None: all of the type
+    """
     query = sa.select(models.Resource.id).where(
-        models.Resource.id.in_(resource_ids)
+        models.Resource.resource_type == resource_type
+        if resource_ids is None
+        else models.Resource.id.in_(resource_ids)
     )
     return set(
         session.scalars(sql.meeting(session, query, resource_type, expression))

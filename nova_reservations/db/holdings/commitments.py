@@ -14,11 +14,9 @@ from sqlalchemy import orm
 from nova_reservations.db import models
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import inventories
-from nova_reservations.db.resources import requirements as sql
 from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
-from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import states
 
@@ -43,21 +41,6 @@ def members(
         )
     )
     return {row.id: holds.forbidding(row, holds.Use.PROMISE) for row in rows}
-
-
-def meeting(
-    session: orm.Session,
-    resource_type: str,
-    expression: requirements.Expression,
-) -> set[int]:
-    """Return the ids of resources that meet the requirements, whatever holds
-    them."""
-    query = sa.select(models.Resource.id).where(
-        models.Resource.resource_type == resource_type
-    )
-    return set(
-        session.scalars(sql.meeting(session, query, resource_type, expression))
-    )
 
 
 def held(

@@ -18,6 +18,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import commitments as rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine import resource_types
@@ -252,7 +253,7 @@ class Capacity:
         members = rows.members(session, demand.resource_type)
         suitable = set(members)
         if demand.requirements is not None:
-            suitable &= rows.meeting(
+            suitable &= candidates.meeting(
                 session, demand.resource_type, demand.requirements
             )
         held = rows.held(
