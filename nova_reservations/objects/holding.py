@@ -43,7 +43,7 @@ class Held(NamedTuple):
 
     def over(self, now: datetime.datetime) -> datetime.datetime:
         """Return the first time at which it may be over."""
-        return max(self.end, interval.soon(now))
+        return self.end if self.end > now else interval.soon(now)
 
     def taken(
         self, now: datetime.datetime, cleaning: datetime.timedelta
