@@ -52,14 +52,14 @@ class Held(NamedTuple):
         the resource as a whole: with the time for cleaning."""
         return self.resource_id, self.start, self.over(now) + cleaning
 
-    def during(self, window: interval.Interval) -> amounts.Use:
+    def during(self, window: interval.Interval) -> amounts.Portion:
         """Return the amounts, and when a share that is to have the window
         meets them; what is held is in its way."""
         # It is past its end but not released, nobody knows for how long. If it
         # was replaced in the second in which it began, its end is its start.
         is_late = self.end <= max(window.start, self.start)
         end = window.end if is_late else self.end
-        return amounts.Use(interval.Interval(self.start, end), self.units)
+        return amounts.Portion(interval.Interval(self.start, end), self.units)
 
     def is_in_the_way(
         self,

@@ -51,7 +51,7 @@ class Pool:
     held: dict[int, tuple[timelines.Promise, ...]] = dataclasses.field(
         default_factory=dict
     )
-    shares: dict[int, tuple[amounts.Use, ...]] = dataclasses.field(
+    shares: dict[int, tuple[amounts.Portion, ...]] = dataclasses.field(
         default_factory=dict
     )
 
@@ -69,7 +69,7 @@ class Pool:
         self.held[host] = (*self.held.get(host, ()), padded)
         if share is not None:
             window = interval.Interval(promise.start, promise.end)
-            held = amounts.Use(window, share)
+            held = amounts.Portion(window, share)
             self.shares[host] = (*self.shares.get(host, ()), held)
 
     def accept(self, wishes: Sequence[Wish]) -> bool:

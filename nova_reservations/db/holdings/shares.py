@@ -190,7 +190,7 @@ class _Look:
                 found.append(offer)
         return found
 
-    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Use]]:
+    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Portion]]:
         found = defaultdict(list)
         query = held_rows.query(
             ALLOCATION.c.resource_id.in_(ids),

@@ -189,11 +189,11 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
 def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     """Return (resource name, resource class, most, capacity) where shares
     hold more at some instant than there is."""
-    held: dict[int, list[amounts.Use]] = defaultdict(list)
+    held: dict[int, list[amounts.Portion]] = defaultdict(list)
     shares = held_rows.query(ALLOCATION.c.exclusive == sa.false())
     for each in held_rows.with_amounts(session, shares):
         window = interval.of_use(each.start, each.end)
-        held[each.resource_id].append(amounts.Use(window, each.units))
+        held[each.resource_id].append(amounts.Portion(window, each.units))
     names = {
         row.id: row.name
         for row in session.execute(
@@ -214,7 +214,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
 
 
 def _too_much(
-    known: Collection[objects.Inventory], shares: Collection[amounts.Use]
+    known: Collection[objects.Inventory], shares: Collection[amounts.Portion]
 ) -> Iterator[tuple[str, int, int]]:
     always = interval.Interval(
         min(share.window.start for share in shares),

@@ -105,7 +105,9 @@ def fitting(held, window):
         return 0
     busiest = amounts.peak(
         [
-            amounts.Use(interval.Interval(load.start, load.end), load.units)
+            amounts.Portion(
+                interval.Interval(load.start, load.end), load.units
+            )
             for load in there
         ],
         window,
