@@ -148,23 +148,25 @@ class LeaseOffers:
             ),
             default=None,
         )
-        sweeps = [look.wishes]
+        sweeps = [look.reservations]
         if self.plans.options.replan_limit and all(
-            wish.demand.exclusive for wish in look.wishes
+            prospect.demand.exclusive for prospect in look.reservations
         ):
             # If promises can move, no single resource needs to be free for the
             # whole window.
-            sweeps.append([planner.pooled(wish) for wish in look.wishes])
+            sweeps.append(
+                [planner.pooled(prospect) for prospect in look.reservations]
+            )
         times = heapq.merge(
             *(
                 planner.starts(
-                    wishes,
+                    prospects,
                     wanted.start_after,
                     wanted.duration,
                     look.until,
                     sure=False,
                 )
-                for wishes in sweeps
+                for prospects in sweeps
             )
         )
         for start, _ in itertools.groupby(times):

@@ -49,11 +49,11 @@ MOST_STARTS = 100
 class Prospects:
     """The resources that a lease could have over time.
 
-    :ivar until: the wishes know all that begins before it; None: they know
+    :ivar until: these know all that begins before it; None: they know
         all there is.
     """
 
-    wishes: Sequence[openings.Wish]
+    reservations: Sequence[openings.Prospect]
     until: datetime.datetime | None
 
     def knows(
@@ -62,8 +62,8 @@ class Prospects:
         """Return whether all is known that concerns a lease which starts
         then."""
         return self.until is None or all(
-            start + duration + wish.aftermath <= self.until
-            for wish in self.wishes
+            start + duration + each.aftermath <= self.until
+            for each in self.reservations
         )
 
 
@@ -95,7 +95,7 @@ class Openings:
             look = self.look(session, lease, now, allocations.Terms())
             outlook = guard.outlook(session, lease, now)
         found = openings.starts(
-            look.wishes,
+            look.reservations,
             lease.start_date,
             lease.end_date - lease.start_date,
             look.until,
@@ -106,8 +106,9 @@ class Openings:
         # If there seems to be room at once, the refusal has another reason.
         if start is None or start == lease.start_date:
             return refusal
+        free = _free(look.reservations)
         return exception.NotEnoughResources(
-            f'{refusal}; {_free(look.wishes)} for as long from {_said(start)}',
+            f'{refusal}; {free} for as long from {_said(start)}',
             earliest_start=start,
         )
 
@@ -162,7 +163,7 @@ class Openings:
                 allocations.Terms(held=held, recheck=changed),
             )
         end = openings.latest_end(
-            look.wishes,
+            look.reservations,
             lease.start_date,
             seen.end_date,
             lease.end_date,
@@ -235,7 +236,7 @@ class Openings:
             held[each.resource_id].append(each)
         return Prospects(
             [
-                openings.Wish(
+                openings.Prospect(
                     item.demand,
                     _lines(session, item, ids, held, bounds),
                     item.window.end - lease.end_date,
@@ -271,8 +272,8 @@ def _lines(
     }
 
 
-def _free(wishes: Sequence[openings.Wish]) -> str:
-    [first, *others] = wishes
+def _free(prospects: Sequence[openings.Prospect]) -> str:
+    [first, *others] = prospects
     if others or not first.demand.exclusive:
         return 'there is room'
     return objects.plural(first.demand.minimum, 'is free', 'are free')
