@@ -208,7 +208,7 @@ class _World:
     def accepts(self, refusal: refusals.Refusal, asks: Sequence[_Ask]) -> bool:
         return self.pool.accept(
             [
-                replay.Wish(
+                replay.Trial(
                     f'{refusal.id}:{position}',
                     ask.demand,
                     refusal.start,
