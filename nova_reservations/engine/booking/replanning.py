@@ -136,7 +136,7 @@ def find(
     types: resource_types.Types,
     wanted: Sequence[search.Wanted],
     terms: search.Search,
-    limits: 'Limits',
+    limits: 'SearchLimits',
 ) -> Found | None:
     """Return what reservations can have if promises move, as far as the limits
     go; what is hopeless is told at little cost.
@@ -157,8 +157,8 @@ def find(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a search.
+class SearchLimits:
+    """SearchLimits of a search.
 
     :ivar exchanges: the most exchanges of promises.
     """
@@ -261,7 +261,7 @@ class Promises:
         return _bound(there, self.choices.of(movable), resources)
 
     def find(
-        self, wanted: Sequence[search.Wanted], limits: Limits
+        self, wanted: Sequence[search.Wanted], limits: SearchLimits
     ) -> Found | None:
         """Return what the reservations can have if promises move, as far as
         the limits go."""
@@ -278,7 +278,7 @@ class Promises:
     def find_each(
         self,
         leases: Sequence[Sequence[search.Wanted]],
-        limits: Limits,
+        limits: SearchLimits,
         near: interval.Interval | None = None,
     ) -> Found:
         """Return what each of several leases can have, as find() does for one;
