@@ -40,7 +40,7 @@ _LOOK_AHEAD = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shortage:
+class RefusalCounts:
     """The reason why a demand for whole resources was refused.
 
     :ivar matching: resources of the type that meet the requirements.
@@ -107,7 +107,7 @@ def find(
 
 def shortage(
     session: orm.Session, wanted: search.Wanted, terms: search.Search
-) -> Shortage:
+) -> RefusalCounts:
     """Count why whole resources are refused; reads the whole cloud."""
     offers = _Offers(wanted.window.padded(terms.cleaning), terms)
     count = sa.select(sa.func.count()).select_from(models.Resource)
@@ -125,7 +125,7 @@ def shortage(
         session.scalar(query) or 0
         for query in (meeting, meeting.where(offers.free), down)
     )
-    return Shortage(matching, matching - free, lost)
+    return RefusalCounts(matching, matching - free, lost)
 
 
 def not_taken(
