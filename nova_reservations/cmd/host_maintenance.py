@@ -97,7 +97,7 @@ def _maintain(
     host: objects.Host,
     arguments: Any,
     now: datetime.datetime,
-) -> maintenance.Held:
+) -> maintenance.Affected:
     """:raises: InvalidInput, HostInUse, Contended"""
     start, end = (
         dates.parse(text, now)
@@ -107,7 +107,7 @@ def _maintain(
     return services.maintenance.maintain(host.id, window, now)
 
 
-_ACTIONS: dict[str, Callable[..., maintenance.Held]] = {
+_ACTIONS: dict[str, Callable[..., maintenance.Affected]] = {
     'cordon': lambda services, host, _, now: services.maintenance.cordon(
         host.id, now
     ),
@@ -128,7 +128,7 @@ _DONE = {
 }
 
 
-def _print(action: str, held: maintenance.Held) -> None:
+def _print(action: str, held: maintenance.Affected) -> None:
     name = held.host.facts.service_host
     if held.window is not None:
         print(f'Host {name} {_DONE[action]}; it is lease {held.window.id}')
@@ -147,7 +147,7 @@ def _print(action: str, held: maintenance.Held) -> None:
         print(f'  server {server} is on it')
 
 
-def _shown(held: maintenance.Held) -> dict[str, Any]:
+def _shown(held: maintenance.Affected) -> dict[str, Any]:
     return {
         'id': held.host.id,
         'host': held.host.facts.service_host,

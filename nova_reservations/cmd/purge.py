@@ -65,7 +65,7 @@ def _purge(services: bootstrap.Services, arguments: Any) -> int:
                 file=sys.stderr,
             )
             return 1
-    asked = purge.Asked(
+    asked = purge.Cutoffs(
         leases=arguments.before,
         records=arguments.usage_before,
         requests=arguments.before,

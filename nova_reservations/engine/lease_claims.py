@@ -101,7 +101,7 @@ def kept(*held: objects.Lease) -> Iterator[None]:
         ) from error
 
 
-class Held:
+class ClaimedLease:
     """A lease that a worker has claimed.
 
     :ivar lease: as it was read last, or written by this worker.
@@ -218,7 +218,7 @@ class Held:
             return False
 
 
-def read(database: api.Database, claim: Claim) -> Held | None:
+def read(database: api.Database, claim: Claim) -> ClaimedLease | None:
     """Return the lease as it is now; None if the claim is lost."""
     with database.causal_reader() as session:
         try:
@@ -226,7 +226,7 @@ def read(database: api.Database, claim: Claim) -> Held | None:
         except exception.NotFound:
             return None
     if lease.attempt == claim.attempt and lease.claimed_by:
-        return Held(database, claim, lease)
+        return ClaimedLease(database, claim, lease)
     LOG.warning(
         'Worker %(worker)s has lost lease %(lease)s',
         {'worker': claim.worker, 'lease': claim.lease_id},
@@ -257,7 +257,7 @@ def keep_provider_changes(
 
 def activate(
     database: api.Database,
-    started: Collection[Held],
+    started: Collection[ClaimedLease],
     now: datetime.datetime,
     options: settings.Settings,
 ) -> None:

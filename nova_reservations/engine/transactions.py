@@ -31,7 +31,7 @@ before an attempt waits for others and searches in its turn."""
 T = TypeVar('T')
 
 
-class Room(Protocol):
+class FoundRoom(Protocol):
     """Resources that a search has found, which only reads."""
 
     @property
@@ -56,7 +56,7 @@ class Attempt:
     number: int
     in_turn: bool = False
     searches: bool = False
-    room: Room | None = None
+    room: FoundRoom | None = None
     budget: budgets.Budget | None = None
 
     def begin(self, session: api.Session) -> None:
@@ -123,7 +123,7 @@ def book(
             search = crowded.search
         # The transaction of the attempt is rolled back by now.
         with database.reader() as session:
-            room: Room = search(session)
+            room: FoundRoom = search(session)
         lost += 1
         in_turn = not dry_run and room.moves
         return attempt(Attempt(number, in_turn, room=room, budget=budget))

@@ -94,14 +94,14 @@ NOTHING = Amounts()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
-    """Amounts of a resource that somebody holds, and when."""
+class Portion:
+    """The amounts of a resource that somebody holds, and when."""
 
     window: interval.Interval
     amounts: Mapping[str, int]
 
 
-def peak(held: Iterable[Held], window: interval.Interval) -> Amounts:
+def peak(held: Iterable[Portion], window: interval.Interval) -> Amounts:
     """Return the most that is held at any instant inside the window.
 
     Each class peaks on its own: together it may be more than was ever held

@@ -34,5 +34,10 @@ def of_use(start: datetime.datetime, end: datetime.datetime) -> Interval:
     return Interval(start, max(end, start + datetime.timedelta(seconds=1)))
 
 
+def soon(now: datetime.datetime) -> datetime.datetime:
+    """Return the first start of a window that does not begin by now."""
+    return now.replace(microsecond=0) + datetime.timedelta(seconds=1)
+
+
 Taken = tuple[int, datetime.datetime, datetime.datetime]
 """A resource, and from when until just before when it is held."""

@@ -96,7 +96,7 @@ NAMES = ('leases', 'waiting', HOSTS, SLOTS, 'host_hours')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class Counted:
     """The holdings of a reservation for a window.
 
     :ivar counts: name of a limit -> what counts against it.

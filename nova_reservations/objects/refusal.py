@@ -19,7 +19,7 @@ _KIND = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class RefusedReservation:
     """A reservation of a refused lease."""
 
     resource_type: str
@@ -38,7 +38,7 @@ class Refusal:
     start: datetime.datetime
     end: datetime.datetime
     kind: str
-    parts: tuple[Part, ...]
+    parts: tuple[RefusedReservation, ...]
     id: int | None = None
 
     @classmethod
@@ -51,7 +51,7 @@ class Refusal:
             lease.end_date,
             ', '.join(types)[:_KIND],
             tuple(
-                Part(item.resource_type, item.params)
+                RefusedReservation(item.resource_type, item.params)
                 for item in lease.reservations
                 # A reservation that has parts asks for nothing itself.
                 if item.id not in lease.wholes
@@ -76,9 +76,13 @@ class Refusal:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def parts(description: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
+def parts(
+    description: Iterable[tuple[str, Any]],
+) -> tuple[RefusedReservation, ...]:
     """Return the reservations from their description."""
-    return tuple(Part(kind, params) for kind, params in description)
+    return tuple(
+        RefusedReservation(kind, params) for kind, params in description
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class Stock(amounts.Amounts):
         )
 
     def less(
-        self, held: Iterable[amounts.Held], window: interval.Interval
+        self, held: Iterable[amounts.Portion], window: interval.Interval
     ) -> 'Stock':
         """Return what is left at the busiest instant of a window."""
         held = list(held)
@@ -160,7 +160,7 @@ class Stock(amounts.Amounts):
         }
 
     def _instants(
-        self, held: Iterable[amounts.Held], window: interval.Interval
+        self, held: Iterable[amounts.Portion], window: interval.Interval
     ) -> Collection[Mapping[str, int]]:
         changes = defaultdict[datetime.datetime, Counter[str]](Counter)
         for each in held:
@@ -203,7 +203,7 @@ def of(inventories: Iterable[host.Inventory]) -> Stock:
 
 def left(
     inventories: Iterable[host.Inventory],
-    held: Iterable[amounts.Held],
+    held: Iterable[amounts.Portion],
     window: interval.Interval,
 ) -> Stock:
     """Return the rest of the inventories at the busiest instant of a window;

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 
-from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
+from nova_reservations.objects import holding
 from nova_reservations.objects import host
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
@@ -52,32 +52,8 @@ class QueuedLease:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Use:
-    """A holding of a resource that is not released.
-
-    :ivar exclusive: whether the whole resource is held, or only the amounts.
-    :ivar replaced: nobody knows when the last of it leaves.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime
-    exclusive: bool
-    replaced: bool
-    amounts: Mapping[str, int]
-
-    def is_in_the_way(
-        self, window: interval.Interval, now: datetime.datetime
-    ) -> bool:
-        """Return whether it blocks the window. A use that is past its end but
-        not released blocks a window that begins now."""
-        return self.start < window.end and (
-            window.start <= now or self.end > window.start
-        )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class FreedResource:
-    """A resource that new leases may have, and who uses it when.
+    """A resource that new leases may have, and who has it when.
 
     :ivar facts: what requirements compare, by key.
     """
@@ -87,7 +63,7 @@ class FreedResource:
     facts: Mapping[str, float | str]
     traits: Collection[str]
     inventories: Collection[host.Inventory]
-    uses: Collection[Use]
+    held: Collection[holding.Held]
 
     def meets(
         self,
@@ -111,10 +87,15 @@ class FreedResource:
     ) -> bool:
         """Return whether it, or a share of it, is free for the wish."""
         padded = wish.window.padded(cleaning)
-        taken = [use for use in self.uses if use.is_in_the_way(padded, now)]
+        of_shares = not wish.ask.exclusive
+        taken = [
+            each
+            for each in self.held
+            if each.is_in_the_way(padded, now, of_shares=of_shares)
+        ]
         if wish.ask.exclusive:
             return not taken
-        if any(use.exclusive for use in taken):
+        if any(each.whole for each in taken):
             return False
         return self._has_room(wish.ask, wish.window, now)
 
@@ -127,18 +108,9 @@ class FreedResource:
         if not stock.is_slot(share.amounts, self.inventories):
             return False
         held = [
-            amounts.Held(
-                interval.Interval(
-                    use.start,
-                    # It is past its end but not released, nobody knows for how
-                    # long.
-                    use.end if use.end > window.start else window.end,
-                ),
-                use.amounts,
-            )
-            for use in self.uses
-            if use.is_in_the_way(window, now)
-            or (use.replaced and use.start < window.end)
+            each.during(window)
+            for each in self.held
+            if each.is_in_the_way(window, now, of_shares=True)
         ]
         left = stock.left(self.inventories, held, window)
         return share.slot.times_in(left) >= share.together

@@ -12,7 +12,9 @@ import datetime
 import enum
 import itertools
 
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
+from nova_reservations.planner import levels
 
 Span = tuple[datetime.datetime | None, datetime.datetime | None]
 """Start and end; None: nobody knows."""
@@ -34,20 +36,6 @@ class Own:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Taken:
-    """A host that a lease has.
-
-    :ivar whole: whether the lease has all of the host, not a share.
-    :ivar own: None: the lease is another project's.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime
-    whole: bool
-    own: Own | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
     """:ivar hosts: how many hosts the bar is of; None: of the one host whose
     bars are listed."""
@@ -59,29 +47,18 @@ class Bar:
     hosts: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Promised:
-    """Hosts that a lease is to have; which ones may change until it begins.
-
-    :ivar own: None: the lease is another project's.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime
-    hosts: int
-    own: Own | None
-
-
 def of(
-    taken: Iterable[Taken], held: Iterable[Span], window: interval.Interval
+    taken: Iterable[holding.Held],
+    held: Iterable[Span],
+    window: interval.Interval,
 ) -> list[Bar]:
     """Return the bars of one host in a window, in the order of their start;
     those that are not the viewer's are cut to the window."""
     bars: list[Bar] = []
     others: dict[Kind, list[Span]] = {Kind.HELD: list(held)}
     for each in taken:
-        if each.own is not None:
-            bars.append(Bar(Kind.OWN, each.start, each.end, each.own))
+        if own := _own(each):
+            bars.append(Bar(Kind.OWN, each.start, each.end, own))
         else:
             kind = Kind.TAKEN if each.whole else Kind.SHARED
             others.setdefault(kind, []).append((each.start, each.end))
@@ -91,28 +68,31 @@ def of(
 
 
 def promised(
-    leases: Iterable[Promised], window: interval.Interval
+    leases: Iterable[holding.Promised], window: interval.Interval
 ) -> list[Bar]:
     """Return the bars of promised hosts, in the order of their start; those of
     other projects only tell how many hosts they have together."""
     bars: list[Bar] = []
     changes = Counter[datetime.datetime]()
     for each in leases:
-        if each.own is not None:
-            bars.append(
-                Bar(Kind.OWN, each.start, each.end, each.own, each.hosts)
-            )
+        if own := _own(each):
+            bars.append(Bar(Kind.OWN, each.start, each.end, own, each.number))
         else:
-            changes[max(each.start, window.start)] += each.hosts
-            changes[min(each.end, window.end)] -= each.hosts
-    times = sorted(time for time, change in changes.items() if change)
-    counts = itertools.accumulate(changes[time] for time in times)
-    for (start, end), hosts in zip(
-        itertools.pairwise(times), counts, strict=False
-    ):
+            changes[max(each.start, window.start)] += each.number
+            changes[min(each.end, window.end)] -= each.number
+    numbers = levels.of(
+        {time: change for time, change in changes.items() if change}
+    )
+    for (start, hosts), (end, _) in itertools.pairwise(numbers):
         if hosts:
             bars.append(Bar(Kind.TAKEN, start, end, hosts=hosts))
     return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.kind))
+
+
+def _own(held: holding.Held | holding.Promised) -> Own | None:
+    if held.lease_id is None:
+        return None
+    return Own(held.reservation_id, held.lease_id)
 
 
 def _joined(

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import itertools
 
 from nova_reservations import objects
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
+from nova_reservations.planner import levels
 
 SOON = datetime.timedelta(minutes=1)
 """What is over counts for at least this long from now on, because clients give
@@ -97,9 +97,9 @@ def of_leases(
 
 
 def of_resources(
-    others: Iterable[limits.Held],
-    before: Iterable[limits.Held],
-    after: Iterable[limits.Held],
+    others: Iterable[limits.Counted],
+    before: Iterable[limits.Counted],
+    after: Iterable[limits.Counted],
     limit: limits.Limits,
     now: datetime.datetime,
     patience: datetime.timedelta,
@@ -130,7 +130,7 @@ def of_resources(
 
 
 def _breach(
-    held: Iterable[limits.Held],
+    held: Iterable[limits.Counted],
     name: str,
     number: int,
     most: int,
@@ -151,7 +151,7 @@ def _breach(
 
 def used(
     count: limits.Count,
-    held: Iterable[limits.Held],
+    held: Iterable[limits.Counted],
     now: datetime.datetime,
     patience: datetime.timedelta,
 ) -> limits.Used:
@@ -173,10 +173,10 @@ def used(
 
 
 def _counted(
-    held: Iterable[limits.Held],
+    held: Iterable[limits.Counted],
     now: datetime.datetime,
     patience: datetime.timedelta | None = None,
-) -> list[limits.Held]:
+) -> list[limits.Counted]:
     """Return what is held, each for the time in which it counts.
 
     :param patience: the longest that an end may take; None: nothing is
@@ -189,10 +189,10 @@ def _counted(
 
 
 def _kept(
-    held: limits.Held,
+    held: limits.Counted,
     now: datetime.datetime,
     patience: datetime.timedelta | None,
-) -> limits.Held:
+) -> limits.Counted:
     """Return what should be given back by now, with the window in which it
     counts."""
     end = held.window.end
@@ -220,9 +220,9 @@ def _overdue(
 
 
 def _worst(
-    others: Iterable[limits.Held],
-    before: Iterable[limits.Held],
-    after: Iterable[limits.Held],
+    others: Iterable[limits.Counted],
+    before: Iterable[limits.Counted],
+    after: Iterable[limits.Counted],
     name: str,
     most: int,
     now: datetime.datetime,
@@ -243,19 +243,16 @@ def _worst(
 
 
 def _peak(
-    held: Iterable[limits.Held],
+    held: Iterable[limits.Counted],
     name: str,
     now: datetime.datetime,
 ) -> int:
-    changes = _changes(held, name, now)
-    return max(
-        itertools.accumulate(changes[time] for time in sorted(changes)),
-        default=0,
-    )
+    numbers = levels.of(_changes(held, name, now))
+    return max((number for _, number in numbers), default=0)
 
 
 def _changes(
-    held: Iterable[limits.Held],
+    held: Iterable[limits.Counted],
     name: str,
     now: datetime.datetime,
 ) -> Counter[datetime.datetime]:
@@ -267,7 +264,7 @@ def _changes(
 
 
 def _host_time(
-    held: Iterable[limits.Held], now: datetime.datetime
+    held: Iterable[limits.Counted], now: datetime.datetime
 ) -> datetime.timedelta:
     return sum(
         (

@@ -12,9 +12,7 @@ Decision 0032: doc/source/decisions/0032-refusals-tell-when
 
 import bisect
 from collections import Counter
-from collections import defaultdict
 from collections import deque
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -23,13 +21,9 @@ import datetime
 import itertools
 import operator
 
-from nova_reservations.objects import amounts
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import draining
-
-Line = Sequence[tuple[datetime.datetime, int]]
-"""How many slots are free from each time on, in the order of time; it is
-never asked about a time before the first."""
+from nova_reservations.planner import levels
 
 TRIES = 100
 """The most starts for which several reservations are matched to resources."""
@@ -44,21 +38,7 @@ _time = operator.itemgetter(0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hold:
-    """A resource is held from start until just before end; the time for
-    cleaning is included.
-
-    :ivar end: None: nobody knows.
-    :ivar amounts: resource class -> units; None: as a whole.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime | None
-    amounts: Mapping[str, int] | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class Prospect:
     """A reservation of a lease, and the resources that it could have.
 
     :ivar lines: by the ids of the resources.
@@ -68,7 +48,7 @@ class Wish:
     """
 
     demand: demands.Ask
-    lines: Mapping[int, Line]
+    lines: Mapping[int, levels.Line]
     aftermath: datetime.timedelta = datetime.timedelta()
     keeps: Mapping[int, int] = dataclasses.field(default_factory=dict)
     is_pool: bool = False
@@ -94,61 +74,23 @@ class Wish:
         )
 
 
-def pooled(wish: Wish) -> Wish:
-    """Return the wish for as many resources at each instant, but not
+def pooled(prospect: Prospect) -> Prospect:
+    """Return the prospect for as many resources at each instant, but not
     necessarily the same resources all the time."""
     changes = Counter[datetime.datetime]()
-    for its in wish.lines.values():
+    for its in prospect.lines.values():
         before = 0
         for time, slots in its:
             changes[time] += slots - before
             before = slots
-    times = sorted(changes)
-    free = itertools.accumulate(changes[time] for time in times)
-    line = list(zip(times, free, strict=True))
+    line = levels.of(changes)
     return dataclasses.replace(
-        wish, lines={0: line} if line else {}, is_pool=True
+        prospect, lines={0: line} if line else {}, is_pool=True
     )
 
 
-def line(
-    holds: Iterable[Hold],
-    begin: datetime.datetime,
-    capacity: amounts.Amounts | None = None,
-    slot: amounts.Amounts = amounts.NOTHING,
-) -> Line:
-    """Return the line of a resource from a time on.
-
-    :param capacity: resource class -> units that can be shared; None: the
-        resource is wanted as a whole, so any hold on it leaves nothing
-    """
-    changes = defaultdict[datetime.datetime, list[tuple[int, Hold]]](list)
-    for hold in holds:
-        if hold.end is None or hold.end > begin:
-            changes[max(hold.start, begin)].append((1, hold))
-        if hold.end is not None and hold.end > begin:
-            changes[hold.end].append((-1, hold))
-    used: Counter[str] = Counter()
-    # How many holds are of the whole resource, and how many are of any of it.
-    wholes = everybody = 0
-    steps: list[tuple[datetime.datetime, int]] = []
-    for time in sorted({begin, *changes}):
-        for sign, hold in changes.get(time, ()):
-            everybody += sign
-            wholes += sign * (hold.amounts is None)
-            for name, units in (hold.amounts or {}).items():
-                used[name] += sign * units
-        if capacity is None:
-            free = int(not everybody)
-        else:
-            free = 0 if wholes else slot.times_in(capacity - used)
-        if not steps or steps[-1][1] != free:
-            steps.append((time, free))
-    return steps
-
-
 def starts(
-    wishes: Sequence[Wish],
+    prospects: Sequence[Prospect],
     begin: datetime.datetime,
     duration: datetime.timedelta,
     until: datetime.datetime | None = None,
@@ -164,46 +106,50 @@ def starts(
     :param sure: whether the reservations must have enough beside each other;
         otherwise each must have enough by itself
     """
-    if sure and not _can_tell(wishes):
+    if sure and not _can_tell(prospects):
         return
     changes = sorted(
         (
             (time, index, resource, slots)
-            for index, wish in enumerate(wishes)
-            for resource, its in wish.lines.items()
-            for time, slots in _windows(its, begin, duration + wish.aftermath)
+            for index, prospect in enumerate(prospects)
+            for resource, its in prospect.lines.items()
+            for time, slots in _windows(
+                its, begin, duration + prospect.aftermath
+            )
         ),
         key=_time,
     )
-    longest = max((wish.aftermath for wish in wishes), default=_SECOND)
-    free: list[dict[int, int]] = [{} for _ in wishes]
-    counts = [0] * len(wishes)
+    longest = max(
+        (prospect.aftermath for prospect in prospects), default=_SECOND
+    )
+    free: list[dict[int, int]] = [{} for _ in prospects]
+    counts = [0] * len(prospects)
     tries = TRIES
     for time, together in itertools.groupby(changes, key=_time):
         if until is not None and time + duration + longest > until:
             return
         for _, index, resource, slots in together:
-            wish = wishes[index]
+            prospect = prospects[index]
             before = free[index].get(resource, 0)
-            counts[index] += wish.count(resource, slots)
-            counts[index] -= wish.count(resource, before)
+            counts[index] += prospect.count(resource, slots)
+            counts[index] -= prospect.count(resource, before)
             free[index][resource] = slots
         if any(
-            count < wish.need
-            for wish, count in zip(wishes, counts, strict=True)
+            count < prospect.need
+            for prospect, count in zip(prospects, counts, strict=True)
         ):
             continue
-        if sure and len(wishes) > 1:
+        if sure and len(prospects) > 1:
             if not tries:
                 return
             tries -= 1
-            if not _is_matched(wishes, free):
+            if not _is_matched(prospects, free):
                 continue
         yield time
 
 
 def latest_end(
-    wishes: Sequence[Wish],
+    prospects: Sequence[Prospect],
     begin: datetime.datetime,
     after: datetime.datetime,
     before: datetime.datetime,
@@ -214,19 +160,19 @@ def latest_end(
 
     :param until: the lines know all that begins before it; None: they know all
     """
-    if not _can_tell(wishes):
+    if not _can_tell(prospects):
         return None
     falling = [
         {
             resource: _falling(its, begin)
-            for resource, its in wish.lines.items()
+            for resource, its in prospect.lines.items()
         }
-        for wish in wishes
+        for prospect in prospects
     ]
     ends = sorted(
         {
-            time - wish.aftermath
-            for wish, lines in zip(wishes, falling, strict=True)
+            time - prospect.aftermath
+            for prospect, lines in zip(prospects, falling, strict=True)
             for its in lines.values()
             for time, _ in its
             if until is None or time <= until
@@ -238,26 +184,30 @@ def latest_end(
         free = [
             {
                 resource: its[
-                    bisect.bisect_left(its, end + wish.aftermath, key=_time)
+                    bisect.bisect_left(
+                        its, end + prospect.aftermath, key=_time
+                    )
                     - 1
                 ][1]
                 for resource, its in lines.items()
             }
-            for wish, lines in zip(wishes, falling, strict=True)
+            for prospect, lines in zip(prospects, falling, strict=True)
         ]
-        return not _is_enough(wishes, free)
+        return not _is_enough(prospects, free)
 
     # A lease that has enough until some end has enough until earlier ends.
     fitting = bisect.bisect_left(ends, True, key=is_too_late)
     return ends[fitting - 1] if fitting else None
 
 
-def _can_tell(wishes: Sequence[Wish]) -> bool:
-    return len(wishes) == 1 or all(wish.demand.exclusive for wish in wishes)
+def _can_tell(prospects: Sequence[Prospect]) -> bool:
+    return len(prospects) == 1 or all(
+        prospect.demand.exclusive for prospect in prospects
+    )
 
 
 def _windows(
-    its: Line, begin: datetime.datetime, length: datetime.timedelta
+    its: levels.Line, begin: datetime.datetime, length: datetime.timedelta
 ) -> Iterator[tuple[datetime.datetime, int]]:
     """Yield begin -> slots of a window that begins then, for each begin at
     which the number of slots changes."""
@@ -287,7 +237,7 @@ def _windows(
             yield begins, last
 
 
-def _falling(its: Line, begin: datetime.datetime) -> Line:
+def _falling(its: levels.Line, begin: datetime.datetime) -> levels.Line:
     """Return the least that is free from begin until each time, as a line of
     the times at which this least falls."""
     first = bisect.bisect_right(its, begin, key=_time) - 1
@@ -299,36 +249,38 @@ def _falling(its: Line, begin: datetime.datetime) -> Line:
 
 
 def _is_enough(
-    wishes: Sequence[Wish], free: Sequence[Mapping[int, int]]
+    prospects: Sequence[Prospect], free: Sequence[Mapping[int, int]]
 ) -> bool:
     """:param free: of each reservation, resource id -> slots"""
-    for wish, slots in zip(wishes, free, strict=True):
-        kept = sum(wish.keeps.values())
+    for prospect, slots in zip(prospects, free, strict=True):
+        kept = sum(prospect.keeps.values())
         most = (
-            wish.demand.maximum if wish.demand.exclusive else wish.demand.slots
+            prospect.demand.maximum
+            if prospect.demand.exclusive
+            else prospect.demand.slots
         )
         if kept > most or any(
             slots.get(resource, 0) < count
-            for resource, count in wish.keeps.items()
+            for resource, count in prospect.keeps.items()
         ):
             return False
-        counts = (wish.count(key, count) for key, count in slots.items())
-        if sum(counts) < wish.need:
+        counts = (prospect.count(key, count) for key, count in slots.items())
+        if sum(counts) < prospect.need:
             return False
-    return len(wishes) == 1 or _is_matched(wishes, free)
+    return len(prospects) == 1 or _is_matched(prospects, free)
 
 
 def _is_matched(
-    wishes: Sequence[Wish], free: Sequence[Mapping[int, int]]
+    prospects: Sequence[Prospect], free: Sequence[Mapping[int, int]]
 ) -> bool:
     """Return whether each of them can have enough resources of its own."""
-    kept = {resource for wish in wishes for resource in wish.keeps}
+    kept = {resource for prospect in prospects for resource in prospect.keeps}
     wants = [
         draining.Want(
-            max(wish.need - len(wish.keeps), 0),
+            max(prospect.need - len(prospect.keeps), 0),
             {key for key, count in slots.items() if count} - kept,
         )
-        for wish, slots in zip(wishes, free, strict=True)
+        for prospect, slots in zip(prospects, free, strict=True)
     ]
     anybody = sorted({key for want in wants for key in want.offers})
     return draining.cheapest(wants, anybody) is not None

@@ -18,7 +18,7 @@ from nova_reservations.objects import wishes
 
 
 @dataclasses.dataclass(slots=True)
-class _Known:
+class _Findings:
     """The findings about one resource that came free.
 
     :ivar meets: kind of wish -> whether the resource suits it.
@@ -46,7 +46,7 @@ class Line:
         self._cleaning = cleaning
         self._ahead: list[tuple[wishes.Kind, interval.Interval]] = []
         self._wanted: dict[wishes.Kind, list[interval.Interval]] = {}
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Findings] = {}
 
     def join(self, queued: wishes.QueuedLease) -> None:
         """Put a lease that gets nothing now ahead of all that follow."""
@@ -78,7 +78,7 @@ class Line:
     ) -> bool:
         """Return whether the lease, if it is the next, could have the
         resource."""
-        known = self._known.setdefault(resource.id, _Known())
+        known = self._known.setdefault(resource.id, _Findings())
         return (
             self._meets(known, resource, wish.kind)
             and not self._is_kept(known, resource, queued.window)
@@ -87,7 +87,7 @@ class Line:
 
     def _is_kept(
         self,
-        known: _Known,
+        known: _Findings,
         resource: wishes.FreedResource,
         window: interval.Interval,
     ) -> bool:
@@ -101,7 +101,7 @@ class Line:
 
     def _meets(
         self,
-        known: _Known,
+        known: _Findings,
         resource: wishes.FreedResource,
         kind: wishes.Kind,
     ) -> bool:

@@ -21,7 +21,7 @@ from nova_reservations.planner import timelines
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class Trial:
     """A reservation that is tried.
 
     :ivar within: the hosts that it may have.
@@ -51,7 +51,7 @@ class Pool:
     held: dict[int, tuple[timelines.Promise, ...]] = dataclasses.field(
         default_factory=dict
     )
-    shares: dict[int, tuple[amounts.Held, ...]] = dataclasses.field(
+    shares: dict[int, tuple[amounts.Portion, ...]] = dataclasses.field(
         default_factory=dict
     )
 
@@ -69,36 +69,36 @@ class Pool:
         self.held[host] = (*self.held.get(host, ()), padded)
         if share is not None:
             window = interval.Interval(promise.start, promise.end)
-            held = amounts.Held(window, share)
+            held = amounts.Portion(window, share)
             self.shares[host] = (*self.shares.get(host, ()), held)
 
-    def accept(self, wishes: Sequence[Wish]) -> bool:
+    def accept(self, trials: Sequence[Trial]) -> bool:
         """Promise hosts for all reservations of a lease, or change nothing."""
         held, shares = dict(self.held), dict(self.shares)
-        if self._accept_whole(wishes) and all(
-            self._accept_share(wish)
-            for wish in wishes
-            if not wish.demand.exclusive
+        if self._accept_whole(trials) and all(
+            self._accept_share(trial)
+            for trial in trials
+            if not trial.demand.exclusive
         ):
             return True
         self.held, self.shares = held, shares
         return False
 
-    def _accept_whole(self, wishes: Sequence[Wish]) -> bool:
-        whole = [wish for wish in wishes if wish.demand.exclusive]
+    def _accept_whole(self, trials: Sequence[Trial]) -> bool:
+        whole = [trial for trial in trials if trial.demand.exclusive]
         if not whole:
             return True
         room = replanning.make_room(
             self.held,
             [
                 replanning.Newcomer(
-                    wish.reservation_id,
-                    wish.start,
-                    wish.end + self.cleaning,
-                    wish.demand.least,
-                    wish.within,
+                    trial.reservation_id,
+                    trial.start,
+                    trial.end + self.cleaning,
+                    trial.demand.least,
+                    trial.within,
                 )
-                for wish in whole
+                for trial in whole
             ],
             self.limit,
         )
@@ -121,33 +121,33 @@ class Pool:
             )
         for host, its in moved.items():
             self.held[host] = (*self.held.get(host, ()), *its)
-        for wish in whole:
-            for host in room.resources[wish.reservation_id]:
-                self.add(host, _promise(wish, wish.within))
+        for trial in whole:
+            for host in room.resources[trial.reservation_id]:
+                self.add(host, _promise(trial, trial.within))
         return True
 
-    def _accept_share(self, wish: Wish) -> bool:
-        share = wish.demand
+    def _accept_share(self, trial: Trial) -> bool:
+        share = trial.demand
         assert not share.exclusive
         left = share.slots
-        for host, fit in self._fits(wish, share):
+        for host, fit in self._fits(trial, share):
             if share.affinity is True and fit < left:
                 continue
             count = min(fit, left, 1 if share.affinity is False else left)
-            self.add(host, _promise(wish, None), share.slot * count)
+            self.add(host, _promise(trial, None), share.slot * count)
             left -= count
             if not left:
                 return True
         return False
 
     def _fits(
-        self, wish: Wish, share: demands.Share
+        self, trial: Trial, share: demands.Share
     ) -> Collection[tuple[int, int]]:
         """Return hosts with room for slots, and for how many: those that are
         shared already first."""
-        window = interval.Interval(wish.start, wish.end)
+        window = interval.Interval(trial.start, trial.end)
         found = []
-        for host in wish.within:
+        for host in trial.within:
             shared = [
                 each
                 for each in self.shares.get(host, ())
@@ -174,5 +174,7 @@ class Pool:
         return held > shared
 
 
-def _promise(wish: Wish, within: frozenset[int] | None) -> timelines.Promise:
-    return timelines.Promise(wish.reservation_id, wish.start, wish.end, within)
+def _promise(trial: Trial, within: frozenset[int] | None) -> timelines.Promise:
+    return timelines.Promise(
+        trial.reservation_id, trial.start, trial.end, within
+    )

@@ -32,12 +32,12 @@ from nova_reservations.ports.networks import Subnet
 from nova_reservations.ports.segments import NetworkPort
 from nova_reservations.ports.segments import SegmentNetwork
 from nova_reservations.ports.segments import Segments
+from nova_reservations.ports.servers import Destinations
 from nova_reservations.ports.servers import Flavor
 from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
 from nova_reservations.ports.servers import Outcome
 from nova_reservations.ports.servers import PlacedServer
-from nova_reservations.ports.servers import Room
 from nova_reservations.ports.servers import Server
 from nova_reservations.ports.servers import Servers
 from nova_reservations.ports.servers import ServerState
@@ -69,6 +69,7 @@ __all__ = [
     'Check',
     'Cloud',
     'ComputeService',
+    'Destinations',
     'Flavor',
     'FloatingIP',
     'GenerationChange',
@@ -93,7 +94,6 @@ __all__ = [
     'ReservedPool',
     'ReservedSlots',
     'ReservedVolumes',
-    'Room',
     'SegmentNetwork',
     'Segments',
     'Sent',

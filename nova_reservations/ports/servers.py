@@ -149,7 +149,7 @@ class PlacedServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Room:
+class Destinations:
     """Hosts that servers could go to, according to placement.
 
     :ivar needs: server UUID -> resource class -> units.
@@ -276,7 +276,7 @@ class Servers(Protocol):
 
     def find_room(
         self, servers: Collection[Server], now: datetime.datetime
-    ) -> Room:
+    ) -> Destinations:
         """Return where the servers could go without a reservation: not to
         hosts of the pool, nor to hosts that are fenced or do not work.
 

@@ -112,7 +112,9 @@ class Admissions:
         )
 
     def _admit(
-        self, asked: requests.Asked, request_spec: nova_objects.RequestSpec
+        self,
+        asked: requests.NamedReservation,
+        request_spec: nova_objects.RequestSpec,
     ) -> objects.Access:
         """:raises: RequestFilterFailed if the project may not use it now
         :raises: NotEnoughResources if it may, and there is no host

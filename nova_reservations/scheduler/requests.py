@@ -25,7 +25,7 @@ replaced its value by the id of the reservation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class NamedReservation:
     """The reservation that a request names.
 
     :ivar reservation: the value of the hint, or the id in the flavor; None:
@@ -54,7 +54,7 @@ def bind_no_host(request_spec: nova_objects.RequestSpec) -> None:
         }
 
 
-def asked(request_spec: nova_objects.RequestSpec) -> Asked:
+def asked(request_spec: nova_objects.RequestSpec) -> NamedReservation:
     """Return the reservation that a request asks for, by hint or by flavor.
 
     The flavor's extra specs count, not only its id: whoever makes flavors can
@@ -72,8 +72,8 @@ def asked(request_spec: nova_objects.RequestSpec) -> Asked:
             'several.'
         )
     if found:
-        return Asked(found.pop(), in_slot=True)
-    return Asked(hint, in_slot=False)
+        return NamedReservation(found.pop(), in_slot=True)
+    return NamedReservation(hint, in_slot=False)
 
 
 def slots_asked(flavor: nova_objects.Flavor) -> set[str]:

@@ -10,7 +10,7 @@ from nova_reservations.testing import fake_state
 
 def find(
     state: fake_state.State, servers: Collection[ports.Server]
-) -> ports.Room:
+) -> ports.Destinations:
     """Return the room for servers that need a VCPU each."""
     open_hosts = [
         host
@@ -18,7 +18,7 @@ def find(
         if state.cell_of(host) not in state.silent
     ]
     on = [server.host for server in state.instances.values()]
-    return ports.Room(
+    return ports.Destinations(
         needs={
             server.uuid: amounts.Amounts({'VCPU': 1}) for server in servers
         },

@@ -171,7 +171,7 @@ class FakeServers:
 
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
-    ) -> ports.Room:
+    ) -> ports.Destinations:
         return fake_room.find(self._state, servers)
 
     def release_claims(

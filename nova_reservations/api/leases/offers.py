@@ -26,7 +26,7 @@ def find(
     # Check that the end of the first window is a valid date.
     dates.after(start, duration)
     found = req.services.leases.offers.find(
-        lease_offers.Wanted(
+        lease_offers.OfferQuery(
             project_id=creation.project_of(context, body.get('project_id')),
             user_id=context.user_id,
             reservations=tuple(

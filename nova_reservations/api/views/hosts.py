@@ -159,7 +159,7 @@ def show_property(prop: objects.Property) -> dict[str, Any]:
     }
 
 
-def held(found: maintenance.Held) -> dict[str, Any]:
+def held(found: maintenance.Affected) -> dict[str, Any]:
     return {
         'host': show_in_detail(found.host),
         'lease_id': found.window and found.window.id,

@@ -26,7 +26,7 @@ DEVICE_PROFILE = 'accel:device_profile'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class HostDemand:
     """The demand of a server on its host.
 
     :ivar amounts: name of a shape -> units.
@@ -42,7 +42,7 @@ class Asked:
     uncountable: str | None
 
 
-def of_flavor(flavor: nova_objects.Flavor) -> Asked:
+def of_flavor(flavor: nova_objects.Flavor) -> HostDemand:
     """Return what Nova would request for a server of the flavor.
 
     :raises: NovaException
@@ -54,7 +54,7 @@ def of_flavor(flavor: nova_objects.Flavor) -> Asked:
     )
 
 
-def of_request(spec: nova_objects.RequestSpec) -> Asked:
+def of_request(spec: nova_objects.RequestSpec) -> HostDemand:
     """Return the demand of the server of a request, without its ports and
     accelerators, which no slot has.
 
@@ -139,7 +139,7 @@ def _suffixes(flavor: nova_objects.Flavor) -> list[str]:
     return sorted({match[2] for match in keys if match and match[2]})
 
 
-def _asked(groups: Sequence[nova_objects.RequestGroup]) -> Asked:
+def _asked(groups: Sequence[nova_objects.RequestGroup]) -> HostDemand:
     amounts: dict[str, int] = {}
     required: set[str] = set()
     forbidden: set[str] = set()
@@ -169,7 +169,7 @@ def _asked(groups: Sequence[nova_objects.RequestGroup]) -> Asked:
                     anywhere,
                 ).name
             amounts[shape] = amounts.get(shape, 0) + int(units)
-    return Asked(amounts, frozenset(required), frozenset(forbidden), None)
+    return HostDemand(amounts, frozenset(required), frozenset(forbidden), None)
 
 
 def _below(group: nova_objects.RequestGroup) -> list[str]:

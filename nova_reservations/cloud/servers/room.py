@@ -55,7 +55,7 @@ class RoomFinder:
 
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
-    ) -> ports.Room:
+    ) -> ports.Destinations:
         """Return the hosts on which placement has room for the servers.
 
         Nova's filters are not run here. If they refuse all hosts, the move
@@ -82,7 +82,7 @@ class RoomFinder:
             {*names.values(), *(server.host for server in servers)}
         )
         homes = {server.uuid: cells_of.get(server.host) for server in servers}
-        return ports.Room(
+        return ports.Destinations(
             needs={uuid: needs for uuid, (needs, _) in asked.items()},
             fits={
                 uuid: [

@@ -19,6 +19,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
@@ -92,8 +93,7 @@ def insert(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id.in_(slots),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     insert_amounts(
@@ -144,8 +144,7 @@ def slots(
         .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
-            ALLOCATION.c.replaced_at.is_(None),
-            ALLOCATION.c.released == sa.false(),
+            *held_rows.has(ALLOCATION.c),
             AMOUNT.c.resource_class.in_(
                 [
                     objects.slot_class(reservation_id)
@@ -394,8 +393,7 @@ def predecessors(
         .where(
             ALLOCATION.c.reservation_id.in_(lease_of),
             other.c.reservation_id != ALLOCATION.c.reservation_id,
-            other.c.released == sa.false(),
-            other.c.replaced_at.is_(None),
+            *held_rows.has(other.c),
             holds.free(holds.Use.RUN),
             sa.or_(
                 other.c.end_date <= ALLOCATION.c.start_date,
@@ -432,13 +430,17 @@ class During:
     now: datetime.datetime
 
     def conditions(self) -> Iterator[sa.ColumnElement[bool]]:
-        late = ALLOCATION.c.end_date > self.start
-        held = ALLOCATION.c.released == sa.false()
         # Two ranges of the index by resources; released allocations that are
         # over are in neither.
         yield sa.or_(
-            sa.and_(held, late) if self.start > self.now else held,
-            sa.and_(ALLOCATION.c.released == sa.true(), late),
+            sa.and_(
+                ALLOCATION.c.released == sa.false(),
+                *held_rows.not_over(ALLOCATION.c, self.start, self.now),
+            ),
+            sa.and_(
+                ALLOCATION.c.released == sa.true(),
+                ALLOCATION.c.end_date > self.start,
+            ),
         )
         if self.end is not None:
             yield ALLOCATION.c.start_date < self.end

@@ -7,15 +7,15 @@ Every function joins the caller's transaction.
 
 from collections.abc import Collection
 from collections.abc import Mapping
-import datetime
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
+from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import states
 
@@ -23,35 +23,6 @@ ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 RESOURCE = models.table(models.Resource)
-
-
-class Taken(NamedTuple):
-    """A resource that a lease has, or has a share of.
-
-    :ivar own: whether the lease is the project's.
-    """
-
-    resource_id: int
-    start: datetime.datetime
-    end: datetime.datetime
-    exclusive: bool
-    reservation_id: str
-    lease_id: str
-    own: bool
-
-
-class Promised(NamedTuple):
-    """Whole hosts that a lease is to have.
-
-    :ivar hosts: how many; which ones is not fixed before the lease begins.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime
-    reservation_id: str
-    lease_id: str
-    own: bool
-    hosts: int
 
 
 class Described(NamedTuple):
@@ -102,22 +73,14 @@ def taken(
     during: allocations.During,
     project_id: str,
     limit: int,
-) -> list[Taken]:
+) -> list[holding.Held]:
     """Return what leases have of the resources, in the order of the starts, up
-    to the limit; without whole resources that are only promised."""
+    to the limit; without whole resources that are only promised.
+
+    :param project_id: whose leases are told
+    """
     query = (
-        sa.select(
-            ALLOCATION.c.resource_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-            ALLOCATION.c.exclusive,
-            ALLOCATION.c.reservation_id,
-            LEASE.c.id,
-            (LEASE.c.project_id == project_id).label('own'),
-        )
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
+        held_rows.ever(
             ALLOCATION.c.resource_id.in_(resource_ids),
             *during.conditions(),
             # What is late is not shown as held after its end: that time was
@@ -129,11 +92,18 @@ def taken(
                 ALLOCATION.c.exclusive == sa.false(),
             ),
         )
+        .add_columns(_own(project_id))
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
         .limit(limit)
     )
-    rows = session.execute(allocated.by_resource(query, ALLOCATION))
-    return [Taken(*row) for row in rows]
+    return [
+        holding.Held(*columns)._replace(lease_id=lease_id)
+        for *columns, lease_id in session.execute(
+            held_rows.by_resource(query, ALLOCATION)
+        )
+    ]
 
 
 def promised(
@@ -142,7 +112,7 @@ def promised(
     during: allocations.During,
     project_id: str,
     limit: int,
-) -> list[Promised]:
+) -> list[holding.Promised]:
     """Return the whole resources that are promised to leases which have not
     begun, up to the limit."""
     rows = session.execute(
@@ -150,8 +120,7 @@ def promised(
             ALLOCATION.c.start_date,
             ALLOCATION.c.end_date,
             ALLOCATION.c.reservation_id,
-            LEASE.c.id,
-            (LEASE.c.project_id == project_id).label('own'),
+            _own(project_id),
             sa.func.count(),
         )
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
@@ -160,8 +129,7 @@ def promised(
         .where(
             RESOURCE.c.resource_type == resource_type,
             ALLOCATION.c.exclusive == sa.true(),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
             ALLOCATION.c.start_date > during.now,
             ALLOCATION.c.end_date > during.start,
             ALLOCATION.c.start_date < during.end,
@@ -176,4 +144,10 @@ def promised(
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.reservation_id)
         .limit(limit)
     )
-    return [Promised(*row) for row in rows]
+    return [holding.Promised(*row) for row in rows]
+
+
+def _own(project_id: str) -> sa.ColumnElement[str | None]:
+    """Return the column of the id of a lease; NULL if it is another
+    project's."""
+    return sa.case((LEASE.c.project_id == project_id, LEASE.c.id))

@@ -22,7 +22,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import shares
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import requirements as sql
@@ -40,7 +40,7 @@ _LOOK_AHEAD = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shortage:
+class RefusalCounts:
     """The reason why a demand for whole resources was refused.
 
     :ivar matching: resources of the type that meet the requirements.
@@ -107,7 +107,7 @@ def find(
 
 def shortage(
     session: orm.Session, wanted: search.Wanted, terms: search.Search
-) -> Shortage:
+) -> RefusalCounts:
     """Count why whole resources are refused; reads the whole cloud."""
     offers = _Offers(wanted.window.padded(terms.cleaning), terms)
     count = sa.select(sa.func.count()).select_from(models.Resource)
@@ -125,7 +125,7 @@ def shortage(
         session.scalar(query) or 0
         for query in (meeting, meeting.where(offers.free), down)
     )
-    return Shortage(matching, matching - free, lost)
+    return RefusalCounts(matching, matching - free, lost)
 
 
 def not_taken(
@@ -142,10 +142,10 @@ def not_taken(
         sa.select(models.Resource.id)
         .where(
             _of_type(resource_type),
-            allocated.none(
+            held_rows.none(
                 held,
                 held.exclusive == sa.true(),
-                *_in_the_way(held, window, now),
+                *held_rows.in_the_way(held, window, now),
             ),
         )
         .order_by(models.Resource.id)
@@ -167,22 +167,26 @@ def meeting_all(
 def could_have(
     session: orm.Session, wanted: search.Wanted, limit: int
 ) -> list[int]:
-    """Return ids of whole resources that the reservation could have or keep
-    if nobody else had them.
+    """Return ids of resources that the reservation could have, or have slots
+    on, or keep, if nobody else had any of them.
 
     :param limit: of those that it does not have yet
     """
-    query = sa.select(models.Resource.id)
+    demand, query = wanted.demand, sa.select(models.Resource.id)
+    if demand.exclusive:
+        offered = _meeting(session, demand, query)
+        kept = query.where(_keepable(demand))
+        if wanted.recheck:
+            kept = _required(session, demand, kept)
+    else:
+        offered = shares.meeting(session, demand, query)
+        kept = shares.fitting(session, demand, query, wanted.recheck)
     found = session.scalars(
-        _meeting(session, wanted.demand, query)
-        .order_by(models.Resource.spread, models.Resource.id)
-        .limit(limit)
+        offered.order_by(models.Resource.spread, models.Resource.id).limit(
+            limit
+        )
     ).all()
-    kept = query.where(
-        _keepable(wanted.demand), models.Resource.id.in_(wanted.held)
-    )
-    if wanted.recheck:
-        kept = _required(session, wanted.demand, kept)
+    kept = kept.where(models.Resource.id.in_(wanted.held))
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
 
@@ -201,12 +205,12 @@ def clearable(
     """
     held = orm.aliased(models.Allocation)
     window = wanted.window.padded(terms.cleaning)
-    in_the_way = _in_the_way(held, window, terms.now)
+    in_the_way = held_rows.in_the_way(held, window, terms.now)
     query = _meeting(
         session,
         wanted.demand,
         sa.select(models.Resource.id).where(
-            allocated.none(held, *in_the_way, stays(held))
+            held_rows.none(held, *in_the_way, stays(held))
         ),
     )
     some = query.order_by(models.Resource.spread, models.Resource.id)
@@ -217,12 +221,17 @@ def meeting(
     session: orm.Session,
     resource_type: str,
     expression: requirements.Expression | None,
-    resource_ids: Collection[int],
+    resource_ids: Collection[int] | None = None,
 ) -> set[int]:
-    """Return those of the resources, of one type, that meet the
-    requirements."""
+    """Return the ids of resources of a type that meet the requirements,
+    whatever holds them.
+
+    :param resource_ids: those that are asked about; None: all of the type
+    """
     query = sa.select(models.Resource.id).where(
-        models.Resource.id.in_(resource_ids)
+        models.Resource.resource_type == resource_type
+        if resource_ids is None
+        else models.Resource.id.in_(resource_ids)
     )
     return set(
         session.scalars(sql.meeting(session, query, resource_type, expression))
@@ -281,8 +290,10 @@ class _Offers:
         if terms.ignore:
             self._holds.append(held.reservation_id.not_in(terms.ignore))
         self._held = held
-        self.free = allocated.none(
-            held, *self._holds, *_in_the_way(held, window, terms.now)
+        self.free = held_rows.none(
+            held,
+            *self._holds,
+            *held_rows.in_the_way(held, window, terms.now),
         )
 
     def query(self) -> sa.Select[Any]:
@@ -348,24 +359,9 @@ class _Offers:
     def _of_resource(
         self, column: Any, condition: sa.ColumnElement[bool]
     ) -> sa.Select[Any]:
-        return allocated.select(self._held, column, *self._holds, condition)
-
-
-def _in_the_way(
-    held: Any, window: interval.Interval, now: datetime.datetime
-) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions under which an unreleased allocation takes a
-    window.
-
-    :param window: with the time for cleaning before and after it.
-    """
-    conditions = [held.start_date < window.end]
-    if window.start > now:
-        # An allocation that is past its end but not released still occupies
-        # its resource, nobody knows for how long. That matters only to windows
-        # that begin now.
-        conditions.append(held.end_date > window.start)
-    return conditions
+        return held_rows.of_resource(
+            self._held, column, *self._holds, condition
+        )
 
 
 def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:

@@ -15,15 +15,16 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import resource_rows
+from nova_reservations.objects import holding
 from nova_reservations.objects import requirements
 from nova_reservations.objects import wishes
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
-AMOUNT = models.table(models.AllocationAmount)
 
 
 def load(
@@ -43,7 +44,7 @@ def load(
     others = known.keys() - described.keys()
     inventories = resource_rows.inventories(session, others)
     properties = resource_rows.properties(session, others)
-    uses = _uses(session, known)
+    held = _held(session, known)
     for resource_id, row in known.items():
         host = described.get(resource_id)
         if host is not None:
@@ -62,7 +63,7 @@ def load(
             facts=facts,
             traits=host.facts.traits if host else (),
             inventories=has,
-            uses=uses.get(resource_id, ()),
+            held=held.get(resource_id, ()),
         )
 
 
@@ -96,30 +97,11 @@ def _capacities(
     }
 
 
-def _uses(
+def _held(
     session: orm.Session, resource_ids: Collection[int]
-) -> dict[int, list[wishes.Use]]:
+) -> dict[int, list[holding.Held]]:
     found = defaultdict(list)
-    amounts: dict[int, dict[str, int]] = {}
-    for row in session.execute(
-        sa.select(ALLOCATION, AMOUNT.c.resource_class, AMOUNT.c.amount)
-        .outerjoin(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
-        .where(
-            ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-        )
-    ):
-        if row.id not in amounts:
-            amounts[row.id] = {}
-            found[row.resource_id].append(
-                wishes.Use(
-                    row.start_date,
-                    row.end_date,
-                    row.exclusive,
-                    row.replaced_at is not None,
-                    amounts[row.id],
-                )
-            )
-        if row.resource_class is not None:
-            amounts[row.id][row.resource_class] = row.amount
+    query = held_rows.query(ALLOCATION.c.resource_id.in_(resource_ids))
+    for each in held_rows.with_amounts(session, query):
+        found[each.resource_id].append(each)
     return found

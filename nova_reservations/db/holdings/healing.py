@@ -17,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import windows
 from nova_reservations.db.resources import holds
 from nova_reservations.objects import interval
@@ -47,8 +48,7 @@ def mark_unprepared(
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     for page in pages.of(session.scalars(holders)):
@@ -91,8 +91,7 @@ def needing_repair(
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             opened,
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     held = holding.where(*begins)
@@ -150,7 +149,7 @@ def in_order(session: orm.Session, lease_ids: Collection[str]) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class LeasedResource:
     """A reservation of a lease that is open, and one of its resources."""
 
     lease_id: str
@@ -160,7 +159,9 @@ class Held:
     resource_id: int
 
 
-def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
+def held(
+    session: orm.Session, until: datetime.datetime | None
+) -> list[LeasedResource]:
     """Return the resources of leases that have begun, or begin until then."""
     statement = (
         sa.select(
@@ -174,13 +175,12 @@ def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             LEASE.c.status.in_(states.OPEN),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     )
     if until is not None:
         statement = statement.where(LEASE.c.start_date <= until)
-    return [Held(*row) for row in session.execute(statement)]
+    return [LeasedResource(*row) for row in session.execute(statement)]
 
 
 def replace(
@@ -196,8 +196,7 @@ def replace(
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
         .values(replaced_at=now, end_date=windows.ended(now))
     )
@@ -246,8 +245,7 @@ def give(
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
                 ALLOCATION.c.resource_id.in_(resource_ids),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.replaced_at.is_(None),
+                *held_rows.has(ALLOCATION.c),
             )
             .values(given_at=date)
         )
@@ -368,8 +366,7 @@ def returned(session: orm.Session) -> set[str]:
                 ALLOCATION.c.replaced_at.is_not(None),
                 holds.free(holds.Use.RETURN),
                 given.c.given_at.is_not(None),
-                given.c.replaced_at.is_(None),
-                given.c.released == sa.false(),
+                *held_rows.has(given.c),
             )
         )
     )

@@ -14,6 +14,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 
 ALLOCATION = models.table(models.Allocation)
 RESOURCE = models.table(models.Resource)
@@ -49,8 +50,7 @@ def _names(
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
             ALLOCATION.c.reservation_id.in_(page),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
         .order_by(ALLOCATION.c.reservation_id, ALLOCATION.c.resource_id)
     ):

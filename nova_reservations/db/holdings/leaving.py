@@ -20,6 +20,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import healing
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import windows
 from nova_reservations.objects import states
 
@@ -169,6 +170,5 @@ def _of(
     return [
         ALLOCATION.c.reservation_id == reservation_id,
         ALLOCATION.c.resource_id.in_(resource_ids),
-        ALLOCATION.c.released == sa.false(),
-        ALLOCATION.c.replaced_at.is_(None),
+        *held_rows.has(ALLOCATION.c),
     ]

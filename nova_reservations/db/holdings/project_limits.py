@@ -17,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
@@ -85,7 +86,7 @@ class Holdings:
     """The leases of a project, and what they hold, as far as asked for."""
 
     count: limits.Count
-    held: tuple[limits.Held, ...]
+    held: tuple[limits.Counted, ...]
 
 
 def look(
@@ -159,7 +160,7 @@ def deleted_at(
 
 def held_by(
     session: orm.Session, lease: objects.Lease, wanted: limits.Limits
-) -> tuple[limits.Held, ...]:
+) -> tuple[limits.Counted, ...]:
     """Return what one lease holds.
 
     :param wanted: what is not limited does not matter
@@ -223,8 +224,7 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     ]
     held_then = [
         ALLOCATION.c.reservation_id == RESERVATION.c.id,
-        ALLOCATION.c.released == sa.false(),
-        ALLOCATION.c.replaced_at.is_(None),
+        *held_rows.has(ALLOCATION.c),
     ]
     if windowed:
         held_then += [
@@ -290,10 +290,10 @@ def _with_amounts(
     )
 
 
-def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
+def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Counted, ...]:
     seen: set[tuple[str, int]] = set()
     return tuple(
-        limits.Held(
+        limits.Counted(
             row.reservation_id,
             interval.of_use(row.start_date, row.end_date),
             _counts(row, seen),

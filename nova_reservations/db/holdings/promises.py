@@ -11,7 +11,6 @@ from collections.abc import Iterable
 import dataclasses
 import datetime
 from typing import Any
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -19,6 +18,8 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
@@ -32,21 +33,6 @@ RESOURCE = models.table(models.Resource)
 AT_ONCE = 500
 """The most resources or reservations that a query names. Of more resources all
 are read."""
-
-
-class Held(NamedTuple):
-    """A resource that a reservation has, from start until just before end.
-
-    :ivar end: with the time for cleaning, and so late that no lease that
-        begins now could have the resource.
-    :ivar whole: it is not a share, and was not replaced by another resource.
-    """
-
-    resource_id: int
-    reservation_id: str
-    start: datetime.datetime
-    end: datetime.datetime
-    whole: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,21 +61,16 @@ def generations(session: orm.Session, resource_type: str) -> dict[int, int]:
 def held(
     session: orm.Session,
     resource_ids: Collection[int],
+    window: interval.Interval | None,
     terms: search.Search,
-) -> list[Held]:
-    """Return all that is not released of the resources, in no order."""
-    return _held(session, resource_ids, terms)
+) -> list[holding.Held]:
+    """Return all that is not released of the resources, in no order.
 
-
-def in_window(
-    session: orm.Session,
-    resource_ids: Collection[int],
-    window: interval.Interval,
-    terms: search.Search,
-) -> list[Held]:
-    """Return the same without what surely does not block a window."""
-    conditions = _in_the_way(window, terms)
-    return _held(session, resource_ids, terms, *conditions)
+    :param window: without what surely does not block it; None: for all times
+    """
+    conditions = _of(resource_ids, window, terms)
+    rows = held_rows.read(session, held_rows.query(*conditions))
+    return [row for row in rows if row.resource_id in resource_ids]
 
 
 def are_more(
@@ -99,75 +80,29 @@ def are_more(
     window: interval.Interval | None,
     terms: search.Search,
 ) -> bool:
-    """Return whether in_window(), or held() without a window, would read more
-    than so many rows."""
-    conditions = _in_the_way(window, terms) if window else []
-    some = (
-        sa.select(ALLOCATION.c.resource_id)
-        .where(*_not_released(resource_ids), *conditions)
-        .limit(than + 1)
-        .subquery()
-    )
+    """Return whether held() would read more than so many rows."""
+    conditions = _of(resource_ids, window, terms)
+    some = held_rows.query(*conditions).limit(than + 1).subquery()
     count = session.scalar(sa.select(sa.func.count()).select_from(some))
     return int(count or 0) > than
 
 
-def _in_the_way(
-    window: interval.Interval, terms: search.Search
-) -> list[sa.ColumnElement[bool]]:
-    conditions = [ALLOCATION.c.start_date < window.end + terms.cleaning]
-    if window.start - terms.cleaning > terms.now:
-        conditions.append(
-            ALLOCATION.c.end_date > window.start - terms.cleaning
-        )
-    return conditions
-
-
-def _held(
-    session: orm.Session,
+def _of(
     resource_ids: Collection[int],
+    window: interval.Interval | None,
     terms: search.Search,
-    *conditions: sa.ColumnElement[bool],
-) -> list[Held]:
-    rows = session.execute(
-        sa.select(
-            ALLOCATION.c.resource_id,
-            ALLOCATION.c.reservation_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-            ALLOCATION.c.exclusive,
-            ALLOCATION.c.replaced_at.is_(None),
-        ).where(*_not_released(resource_ids), *conditions)
-    )
-    return [
-        Held(
-            resource_id,
-            reservation_id,
-            start,
-            until(end, terms),
-            exclusive and current,
-        )
-        for resource_id, reservation_id, start, end, exclusive, current in rows
-        if resource_id in resource_ids
-    ]
-
-
-def _not_released(
-    resource_ids: Collection[int],
 ) -> list[sa.ColumnElement[bool]]:
-    conditions: list[sa.ColumnElement[bool]] = [
-        ALLOCATION.c.released == sa.false()
-    ]
+    conditions = [] if window is None else _in_the_way(window, terms)
     if len(resource_ids) <= AT_ONCE:
         conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
     return conditions
 
 
-def until(end: datetime.datetime, terms: search.Search) -> datetime.datetime:
-    """Return when others can have what is held until an end: after the time
-    for cleaning, and later than now, because it is not released."""
-    at_least = terms.now + terms.cleaning + datetime.timedelta.resolution
-    return max(end + terms.cleaning, at_least)
+def _in_the_way(
+    window: interval.Interval, terms: search.Search
+) -> list[sa.ColumnElement[bool]]:
+    padded = window.padded(terms.cleaning)
+    return held_rows.in_the_way(ALLOCATION.c, padded, terms.now)
 
 
 def movable(
@@ -297,8 +232,7 @@ def move(
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.resource_id == source,
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
             ALLOCATION.c.exclusive == sa.true(),
         )
         .values(resource_id=target)

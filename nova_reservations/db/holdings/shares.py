@@ -18,7 +18,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db.holdings import allocated
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import requirements as sql
@@ -31,7 +31,6 @@ from nova_reservations.objects import stock
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
-AMOUNT = models.table(models.AllocationAmount)
 
 PAGE = 32
 """The resources of the first page. Each further page is twice as long as the
@@ -51,13 +50,13 @@ def pages(
     What the reservation has already is in the first one.
     """
     look = _Look(session, wanted, terms)
-    query = _meeting(session, look.share, look.rows())
+    query = meeting(session, look.share, look.rows())
     if wanted.among is not None:
         query = query.where(models.Resource.id.in_(wanted.among))
     kept = []
     if wanted.held:
         kept = look.at(
-            _fitting(session, look.share, look.rows(), wanted.recheck),
+            fitting(session, look.share, look.rows(), wanted.recheck),
             list(wanted.held),
         )
     if terms.best_fit:
@@ -74,7 +73,7 @@ def matching(session: orm.Session, share: demand.Share) -> int:
     """Count the resources that could have a slot if they were empty; reads the
     whole cloud."""
     count = sa.select(sa.func.count()).select_from(models.Resource)
-    return session.scalar(_meeting(session, share, count)) or 0
+    return session.scalar(meeting(session, share, count)) or 0
 
 
 def down(session: orm.Session, share: demand.Share) -> int:
@@ -86,28 +85,6 @@ def down(session: orm.Session, share: demand.Share) -> int:
         models.Resource.down_since.is_not(None),
     )
     return session.scalar(_required(session, share, query)) or 0
-
-
-def could_have(
-    session: orm.Session, wanted: search.Wanted, limit: int
-) -> list[int]:
-    """Return ids of resources where the reservation could have slots, or
-    keep them, if they were empty.
-
-    :param limit: of those where it has none yet
-    """
-    assert not wanted.demand.exclusive
-    query = sa.select(models.Resource.id)
-    found = session.scalars(
-        _meeting(session, wanted.demand, query)
-        .order_by(models.Resource.spread, models.Resource.id)
-        .limit(limit)
-    ).all()
-    kept = _fitting(session, wanted.demand, query, wanted.recheck).where(
-        models.Resource.id.in_(wanted.held)
-    )
-    known = session.scalars(kept) if wanted.held else ()
-    return list(dict.fromkeys([*found, *known]))
 
 
 class _Look:
@@ -138,7 +115,7 @@ class _Look:
             models.Resource.generation,
             models.Resource.spread,
         ).where(
-            allocated.none(
+            held_rows.none(
                 whole,
                 whole.exclusive == sa.true(),
                 *self._in_the_way(
@@ -213,81 +190,46 @@ class _Look:
                 found.append(offer)
         return found
 
-    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Held]]:
+    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Portion]]:
         found = defaultdict(list)
-        units: dict[int, dict[str, int]] = {}
-        for row in self._session.execute(
-            sa.select(
-                ALLOCATION.c.id,
-                ALLOCATION.c.resource_id,
-                ALLOCATION.c.start_date,
-                ALLOCATION.c.end_date,
-                AMOUNT.c.resource_class,
-                AMOUNT.c.amount,
-            )
-            # An outer join: an allocation that holds nothing of these classes
-            # still makes the resource a shared one.
-            .outerjoin(
-                AMOUNT,
-                sa.and_(
-                    AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                    inventories.rivals(self.share.amounts),
-                ),
-            )
-            .where(
-                ALLOCATION.c.resource_id.in_(ids),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.exclusive == sa.false(),
-                *self._in_the_way(models.Allocation, self._window),
-            )
-        ):
-            if row.id not in units:
-                end = row.end_date
-                if end <= max(self._window.start, row.start_date):
-                    # It is past its end but not released, nobody knows for how
-                    # long. If it was replaced in the second in which it began,
-                    # its end is its start.
-                    end = self._window.end
-                units[row.id] = {}
-                found[row.resource_id].append(
-                    amounts.Held(
-                        interval.Interval(row.start_date, end),
-                        units[row.id],
-                    )
-                )
-            if row.resource_class is not None:
-                units[row.id][row.resource_class] = row.amount
+        query = held_rows.query(
+            ALLOCATION.c.resource_id.in_(ids),
+            ALLOCATION.c.exclusive == sa.false(),
+            *self._in_the_way(ALLOCATION.c, self._window),
+        )
+        classes = inventories.rivals(self.share.amounts)
+        for each in held_rows.with_amounts(self._session, query, classes):
+            found[each.resource_id].append(each.during(self._window))
         return found
 
     def _in_the_way(
         self, held: Any, window: interval.Interval
     ) -> Iterator[sa.ColumnElement[bool]]:
-        yield held.start_date < window.end
-        if window.start > self._terms.now:
-            # An allocation that is past its end but not released blocks only
-            # windows that begin now. One that failed and was replaced blocks
-            # later windows, too: nobody knows when its servers leave.
-            yield sa.or_(
-                held.end_date > window.start, held.replaced_at.is_not(None)
-            )
+        yield from held_rows.in_the_way(
+            held, window, self._terms.now, of_shares=True
+        )
         if self._terms.ignore:
             yield held.reservation_id.not_in(self._terms.ignore)
 
 
-def _meeting(
+def meeting(
     session: orm.Session, share: demand.Share, query: sa.Select[Any]
 ) -> sa.Select[Any]:
-    return _fitting(session, share, query).where(holds.free(holds.Use.PROMISE))
+    """Return the query for those of its resources that could have a slot if
+    they were empty, and that new leases may have."""
+    return fitting(session, share, query).where(holds.free(holds.Use.PROMISE))
 
 
-def _fitting(
+def fitting(
     session: orm.Session,
     share: demand.Share,
     query: sa.Select[Any],
     requirements: bool = True,
 ) -> sa.Select[Any]:
-    """Like _meeting, but including resources that only their present holder
-    may keep."""
+    """Return the same with resources that only their present holder may keep.
+
+    :param requirements: whether they must meet those of the share
+    """
     query = _large(share, query).where(holds.free(holds.Use.KEEP))
     return _required(session, share, query) if requirements else query
 

@@ -18,6 +18,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import hosts
 from nova_reservations.objects import states
@@ -200,8 +201,7 @@ def _usable_slots(
                         for reservation_id in reservation_ids
                     ]
                 ),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.replaced_at.is_(None),
+                *held_rows.has(ALLOCATION.c),
                 holds.free(holds.Use.RUN),
                 ~allocations.occupied(),
             )

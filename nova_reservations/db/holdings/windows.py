@@ -22,6 +22,7 @@ from sqlalchemy import orm
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.objects import interval
 
 ALLOCATION = models.table(models.Allocation)
@@ -44,7 +45,10 @@ def move(
     over = ended(now) if window.end < now else last
     session.execute(
         sa.update(ALLOCATION)
-        .where(ALLOCATION.c.reservation_id == reservation_id, *_HAS)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            *held_rows.has(ALLOCATION.c),
+        )
         # MySQL computes a value with those that are set before it.
         .ordered_values(
             (
@@ -201,9 +205,3 @@ def _come_back(
 
 def _date(value: datetime.datetime) -> sa.ColumnElement[Any]:
     return sa.literal(value, ALLOCATION.c.start_date.type)
-
-
-_HAS = (
-    ALLOCATION.c.released == sa.false(),
-    ALLOCATION.c.replaced_at.is_(None),
-)

@@ -32,7 +32,7 @@ ARRIVAL = 'arrival'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class WaitingReservation:
     """One of the reservations of a lease that waits."""
 
     reservation_id: str
@@ -49,7 +49,7 @@ class Waiting:
     start_date: datetime.datetime
     end_date: datetime.datetime
     duration: int | None
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WaitingReservation, ...]
 
 
 def arrive(session: orm.Session) -> int:
@@ -129,7 +129,7 @@ def in_order(session: orm.Session) -> list[Waiting]:
                 lease.start_date,
                 lease.end_date,
                 lease.duration,
-                tuple(Wanted(*row[5:]) for row in reservations),
+                tuple(WaitingReservation(*row[5:]) for row in reservations),
             )
         )
     return found

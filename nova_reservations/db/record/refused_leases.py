@@ -7,9 +7,7 @@ Decision 0038: doc/source/decisions/0038-demand-is-what-was-refused
 """
 
 from collections.abc import Collection
-from collections.abc import Mapping
 import datetime
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -17,25 +15,15 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import promises
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import refusal as refusals
 
 ALLOCATION = models.table(models.Allocation)
-AMOUNT = models.table(models.AllocationAmount)
 REFUSAL = models.table(models.Refusal)
 RESERVATION = models.table(models.Reservation)
-
-
-class Booked(NamedTuple):
-    """A resource that a reservation had, has, or will have."""
-
-    id: int
-    resource_id: int
-    reservation_id: str
-    start: datetime.datetime
-    end: datetime.datetime
-    exclusive: bool
 
 
 def digests(
@@ -135,33 +123,13 @@ def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
 
 def booked(
     session: orm.Session, window: interval.Interval
-) -> tuple[list[Booked], Mapping[int, Mapping[str, int]]]:
-    """Return what leases had in a window; and the id of each share -> its
-    units of each resource class."""
-    within = (
+) -> list[holding.Held]:
+    """Return what leases had, have or will have in a window."""
+    within = held_rows.ever(
         ALLOCATION.c.start_date < window.end,
         ALLOCATION.c.end_date > window.start,
     )
-    rows = session.execute(
-        sa.select(
-            ALLOCATION.c.id,
-            ALLOCATION.c.resource_id,
-            ALLOCATION.c.reservation_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-            ALLOCATION.c.exclusive,
-        ).where(*within)
-    )
-    units: dict[int, dict[str, int]] = {}
-    for row in session.execute(
-        sa.select(AMOUNT)
-        .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
-        .where(*within)
-    ):
-        units.setdefault(row.allocation_id, {})[row.resource_class] = (
-            row.amount
-        )
-    return [Booked(*row) for row in rows], units
+    return held_rows.with_amounts(session, within)
 
 
 def asked(

@@ -22,6 +22,7 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.record import server_usage
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
@@ -306,8 +307,7 @@ def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
         .outerjoin(HOST, HOST.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
         )
     ):
         degraded = not row.usable

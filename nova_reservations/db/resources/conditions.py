@@ -24,7 +24,7 @@ RESOURCE = models.table(models.Resource)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
+class KnownResource:
     """:ivar condition: whether it works, as far as has been seen.
 
     :ivar braked_at: when it was last seen to have failed with many others.
@@ -43,7 +43,7 @@ def known(
     names: Collection[str] | None = None,
     *,
     held_only: bool = False,
-) -> list[Known]:
+) -> list[KnownResource]:
     """Return the resources of a type; only those of these names, if any are
     given.
 
@@ -72,7 +72,7 @@ def known(
             )
         )
     return [
-        Known(
+        KnownResource(
             objects.Resource(*row[:4]),
             objects.Condition(
                 row.hold and states.Hold(row.hold),

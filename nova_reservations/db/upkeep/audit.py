@@ -16,6 +16,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import amounts
@@ -188,24 +189,11 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
 def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     """Return (resource name, resource class, most, capacity) where shares
     hold more at some instant than there is."""
-    held: dict[int, list[amounts.Held]] = defaultdict(list)
-    for row in session.execute(
-        sa.select(
-            ALLOCATION.c.resource_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-            AMOUNT.c.resource_class,
-            AMOUNT.c.amount,
-        )
-        .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
-        .where(ALLOCATION.c.released == sa.false())
-    ):
-        held[row.resource_id].append(
-            amounts.Held(
-                interval.of_use(row.start_date, row.end_date),
-                {row.resource_class: row.amount},
-            )
-        )
+    held: dict[int, list[amounts.Portion]] = defaultdict(list)
+    shares = held_rows.query(ALLOCATION.c.exclusive == sa.false())
+    for each in held_rows.with_amounts(session, shares):
+        window = interval.of_use(each.start, each.end)
+        held[each.resource_id].append(amounts.Portion(window, each.units))
     names = {
         row.id: row.name
         for row in session.execute(
@@ -215,21 +203,18 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         )
     }
     classes = {
-        name
-        for shares in held.values()
-        for each in shares
-        for name in each.amounts
+        name for its in held.values() for each in its for name in each.amounts
     }
     known = inventories.find(session, held, classes)
     return sorted(
         (names[key], *each)
-        for key, shares in held.items()
-        for each in _too_much(known.get(key, ()), shares)
+        for key, its in held.items()
+        for each in _too_much(known.get(key, ()), its)
     )
 
 
 def _too_much(
-    known: Collection[objects.Inventory], shares: Collection[amounts.Held]
+    known: Collection[objects.Inventory], shares: Collection[amounts.Portion]
 ) -> Iterator[tuple[str, int, int]]:
     always = interval.Interval(
         min(share.window.start for share in shares),
@@ -337,8 +322,7 @@ def leased(session: orm.Session, resource_type: str) -> list[Leased]:
                 LEASE.c.status == states.Lease.ACTIVE,
                 LEASE.c.prepared == sa.true(),
                 LEASE.c.claimed_by.is_(None),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.replaced_at.is_(None),
+                *held_rows.has(ALLOCATION.c),
                 ~allocations.occupied(),
             )
             .order_by(RESOURCE.c.name)
@@ -389,8 +373,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
             LEASE.c.status == states.Lease.ACTIVE,
             LEASE.c.prepared == sa.true(),
             LEASE.c.claimed_by.is_(None),
-            ALLOCATION.c.released == sa.false(),
-            ALLOCATION.c.replaced_at.is_(None),
+            *held_rows.has(ALLOCATION.c),
             holds.free(holds.Use.RUN),
             ~allocations.occupied(),
             RESOURCE.c.resource_type == objects.HOST,

@@ -384,7 +384,7 @@ class Allocations:
         if no such plan is found. Nothing is written."""
         if not self._may_move(wanted):
             return None
-        limits = replanning.Limits(
+        limits = replanning.SearchLimits(
             self.options.replan_limit, budget or budgets.Budget()
         )
         return replanning.find(session, self.types, wanted, terms, limits)

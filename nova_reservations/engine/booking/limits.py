@@ -65,7 +65,7 @@ class Guard:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        wanted: Collection[limits.Held] = (),
+        wanted: Collection[limits.Counted] = (),
     ) -> None:
         """Check a lease that has just been written.
 
@@ -130,8 +130,8 @@ class Guard:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        before: Collection[limits.Held] = (),
-        wanted: Collection[limits.Held] = (),
+        before: Collection[limits.Counted] = (),
+        wanted: Collection[limits.Counted] = (),
     ) -> None:
         """Check what a lease holds that has got its resources.
 
@@ -165,8 +165,8 @@ class Guard:
         self,
         lease: objects.Lease,
         found: project_limits.Holdings,
-        before: Collection[limits.Held],
-        wanted: Collection[limits.Held],
+        before: Collection[limits.Counted],
+        wanted: Collection[limits.Counted],
         now: datetime.datetime,
     ) -> None:
         """:raises: OverLimit"""
@@ -210,7 +210,7 @@ class Before:
     """A lease, and what it had, before it was changed."""
 
     lease: objects.Lease
-    held: Collection[limits.Held]
+    held: Collection[limits.Counted]
 
 
 _ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
@@ -231,12 +231,14 @@ class Outlook:
     """
 
     most: limits.Limits
-    others: Collection[limits.Held]
-    before: Collection[limits.Held]
+    others: Collection[limits.Counted]
+    before: Collection[limits.Counted]
     now: datetime.datetime
     patience: datetime.timedelta
 
-    def breach(self, wanted: Collection[limits.Held]) -> planner.Breach | None:
+    def breach(
+        self, wanted: Collection[limits.Counted]
+    ) -> planner.Breach | None:
         """Return a limit that is exceeded if the lease has what is wanted."""
         return planner.of_resources(
             self.others,
@@ -283,7 +285,7 @@ class ProjectLimits:
             return limits.Limits()
         return self.source(project_id)
 
-    def wanted(self, lease: objects.Lease) -> list[limits.Held]:
+    def wanted(self, lease: objects.Lease) -> list[limits.Counted]:
         """Return the least that a lease asks for, as if it held that.
 
         :raises: InvalidInput
@@ -349,7 +351,7 @@ def held(
     window: interval.Interval,
     demand: demands.Ask,
     number: int | None = None,
-) -> limits.Held:
+) -> limits.Counted:
     """Return the resources that a reservation asks for, as if it held them.
     The amounts in whole resources are not known before it has them.
 
@@ -366,12 +368,12 @@ def held(
             limits.of_amounts(kind, name): demand.slots * units
             for name, units in demand.amounts.items()
         }
-    return limits.Held(reservation_id, window, counts)
+    return limits.Counted(reservation_id, window, counts)
 
 
 def planned(
     session: api.Session, wanted: search.Wanted, slots: Mapping[int, int]
-) -> limits.Held:
+) -> limits.Counted:
     """Return what a reservation would hold if it got these resources.
 
     :param slots: resource id -> how many slots of it
@@ -388,8 +390,8 @@ def planned(
 
 
 def _parted(
-    held: Collection[limits.Held], lease: objects.Lease
-) -> tuple[list[limits.Held], list[limits.Held]]:
+    held: Collection[limits.Counted], lease: objects.Lease
+) -> tuple[list[limits.Counted], list[limits.Counted]]:
     """Return what other leases hold, and what this lease holds."""
     own = {item.id for item in lease.reservations}
     return (

@@ -9,7 +9,6 @@ come. What the rest of the cloud has promised is not read.
 Decision 0031: doc/source/decisions/0031-promises-may-move
 """
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -17,6 +16,7 @@ import dataclasses
 from nova_reservations.db import api
 from nova_reservations.db.holdings import promises
 from nova_reservations.engine.booking import fixed_promises
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 
@@ -36,7 +36,7 @@ class Reach:
     """
 
     resources: frozenset[int]
-    rows: Sequence[promises.Held]
+    rows: Sequence[holding.Held]
     movable: Sequence[promises.Movable]
     within: Mapping[str, frozenset[int]]
 
@@ -53,7 +53,7 @@ def find(
 
     :param near: promises in it are read; None: all that are not over
     """
-    rows: list[promises.Held] = []
+    rows: list[holding.Held] = []
     movable: list[promises.Movable] = []
     within: dict[str, frozenset[int]] = {}
     reached, new = resources, resources
@@ -64,7 +64,7 @@ def find(
         found = promised(session, new, near, terms)
         rows += found
         seen = {each.reservation_id for each in movable}
-        ids = {row.reservation_id for row in found if row.whole} - seen
+        ids = {row.reservation_id for row in found if row.may_move} - seen
         may_move = promises.movable(session, ids, terms.now)
         movable += may_move
         within |= choices.of(may_move)
@@ -80,10 +80,10 @@ def find(
 
 
 def choice(
-    row: promises.Held, within: Mapping[str, frozenset[int]]
+    row: holding.Held, within: Mapping[str, frozenset[int]]
 ) -> frozenset[int] | None:
     """Return the resources that a promise may have; None: it stays."""
-    found = within.get(row.reservation_id) if row.whole else None
+    found = within.get(row.reservation_id) if row.may_move else None
     # A promise whose resource does not suit it, as when that has failed, is
     # left to healing.
     return found if found and row.resource_id in found else None
@@ -94,16 +94,11 @@ def promised(
     resources: frozenset[int],
     near: interval.Interval | None,
     terms: search.Search,
-) -> list[promises.Held]:
+) -> list[holding.Held]:
     """Return the promises of resources without those of reservations that are
     planned anew."""
-    rows: Iterable[promises.Held] = (
-        promises.in_window(session, resources, near, terms)
-        if near
-        else promises.held(session, resources, terms)
-    )
     return [
         row
-        for row in rows
-        if not (row.whole and row.reservation_id in terms.ignore)
+        for row in promises.held(session, resources, near, terms)
+        if not (row.may_move and row.reservation_id in terms.ignore)
     ]

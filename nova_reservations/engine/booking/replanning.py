@@ -33,10 +33,11 @@ from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import fixed_promises
 from nova_reservations.engine.booking import reach
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
 from nova_reservations.objects import states
-from nova_reservations.planner import held_over_time
+from nova_reservations.planner import levels
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
 
@@ -60,7 +61,7 @@ class Replan:
 
     is_allowed: bool = True
     here: bool = False
-    room: transactions.Room | None = None
+    room: transactions.FoundRoom | None = None
     budget: budgets.Budget | None = None
 
     @classmethod
@@ -135,7 +136,7 @@ def find(
     types: resource_types.Types,
     wanted: Sequence[search.Wanted],
     terms: search.Search,
-    limits: 'Limits',
+    limits: 'SearchLimits',
 ) -> Found | None:
     """Return what reservations can have if promises move, as far as the limits
     go; what is hopeless is told at little cost.
@@ -156,8 +157,8 @@ def find(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a search.
+class SearchLimits:
+    """SearchLimits of a search.
 
     :ivar exchanges: the most exchanges of promises.
     """
@@ -204,7 +205,7 @@ class Promises:
             return False
         least = sum(item.demand.least for item in wanted)
         resources = reached.resources
-        if _peak(reached.rows, window) + least > len(resources):
+        if self._peak(reached.rows, window) + least > len(resources):
             return True
         if self._is_kept_for_others(wanted, window.start, least):
             return True
@@ -219,7 +220,7 @@ class Promises:
             if budget is not None and budget.is_spent():
                 return False
             bound = _bound(reached.rows, reached.within, suitable)
-            if _peak(bound, window) + item.demand.least > len(suitable):
+            if self._peak(bound, window) + item.demand.least > len(suitable):
                 return True
         return False
 
@@ -244,23 +245,23 @@ class Promises:
             start, start + datetime.timedelta.resolution
         )
         rows = reach.promised(self.session, resources, instant, self.terms)
-        return _peak(rows, instant) + beside + least > len(resources)
+        return self._peak(rows, instant) + beside + least > len(resources)
 
     def bound(
-        self, rows: Iterable[promises.Held], resources: frozenset[int]
-    ) -> list[promises.Held]:
+        self, rows: Iterable[holding.Held], resources: frozenset[int]
+    ) -> list[holding.Held]:
         """Return the rows that stay among these resources, however promises
         move."""
         there = [row for row in rows if row.resource_id in resources]
         movable = promises.movable(
             self.session,
-            {row.reservation_id for row in there if row.whole},
+            {row.reservation_id for row in there if row.may_move},
             self.terms.now,
         )
         return _bound(there, self.choices.of(movable), resources)
 
     def find(
-        self, wanted: Sequence[search.Wanted], limits: Limits
+        self, wanted: Sequence[search.Wanted], limits: SearchLimits
     ) -> Found | None:
         """Return what the reservations can have if promises move, as far as
         the limits go."""
@@ -277,7 +278,7 @@ class Promises:
     def find_each(
         self,
         leases: Sequence[Sequence[search.Wanted]],
-        limits: Limits,
+        limits: SearchLimits,
         near: interval.Interval | None = None,
     ) -> Found:
         """Return what each of several leases can have, as find() does for one;
@@ -293,12 +294,13 @@ class Promises:
             return Found(replanning.Room({}, (), refused), {}, ())
         held = defaultdict[int, list[timelines.Promise]](list)
         for row in reached.rows:
-            stays = near and not near.start <= row.start < row.end <= near.end
-            held[row.resource_id].append(
+            resource, start, end = self._taken(row)
+            stays = near and not near.start <= start < end <= near.end
+            held[resource].append(
                 timelines.Promise(
                     row.reservation_id,
-                    row.start,
-                    row.end,
+                    start,
+                    end,
                     None if stays else reach.choice(row, reached.within),
                 )
             )
@@ -341,6 +343,14 @@ class Promises:
             min(item.window.start for item in wanted),
             min(item.window.end for item in wanted) + self.terms.cleaning,
         )
+
+    def _peak(
+        self, rows: Iterable[holding.Held], window: interval.Interval
+    ) -> int:
+        return levels.peak(map(self._taken, rows), window.start, window.end)
+
+    def _taken(self, row: holding.Held) -> interval.Taken:
+        return row.taken(self.terms.now, self.terms.cleaning)
 
     def _newcomer(self, wanted: search.Wanted) -> replanning.Newcomer:
         return replanning.Newcomer(
@@ -421,21 +431,13 @@ def _near(
 
 
 def _bound(
-    rows: Iterable[promises.Held],
+    rows: Iterable[holding.Held],
     within: Mapping[str, frozenset[int]],
     resources: frozenset[int],
-) -> list[promises.Held]:
+) -> list[holding.Held]:
     return [
         row
         for row in rows
         if row.resource_id in resources
         and ((its := reach.choice(row, within)) is None or its <= resources)
     ]
-
-
-def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:
-    return held_over_time.peak(
-        ((row.resource_id, row.start, row.end) for row in rows),
-        window.start,
-        window.end,
-    )

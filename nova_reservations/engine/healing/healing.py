@@ -85,7 +85,7 @@ class Healing:
     ) -> set[str]:
         """Return ids of leases with resources that no longer meet their
         requirements; leases with equal requirements share one query."""
-        asking: dict[Any, list[healing.Held]] = defaultdict(list)
+        asking: dict[Any, list[healing.LeasedResource]] = defaultdict(list)
         demanded: dict[str, demands.Ask | None] = {}
         for held in healing.held(session, until):
             kind = self.types.get(held.resource_type)

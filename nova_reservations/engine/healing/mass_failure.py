@@ -96,7 +96,7 @@ def apply(
 
 
 def _member(
-    row: conditions.Known,
+    row: conditions.KnownResource,
     domain_of: Mapping[str, str],
     coming: Collection[str],
     now: datetime.datetime,

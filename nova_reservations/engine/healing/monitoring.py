@@ -115,7 +115,9 @@ class Monitoring:
             return conditions.holders(session, resource_type, now)
 
     def _wait_anew(
-        self, unheard: Collection[conditions.Known], now: datetime.datetime
+        self,
+        unheard: Collection[conditions.KnownResource],
+        now: datetime.datetime,
     ) -> None:
         """Let the time for which resources are down count from now on: nobody
         can tell whether they still are."""
@@ -241,7 +243,7 @@ class Monitoring:
 
     def _news(
         self,
-        known: Collection[conditions.Known],
+        known: Collection[conditions.KnownResource],
         changes: base.Changes,
         now: datetime.datetime,
     ) -> list[_News]:

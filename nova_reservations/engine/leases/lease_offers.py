@@ -30,7 +30,7 @@ from nova_reservations.planner import openings as planner
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class OfferQuery:
     """:ivar start_after: the first time at which the lease may start.
 
     :ivar start_before: the last such time; None: any later time.
@@ -77,7 +77,7 @@ class LeaseOffers:
         self.looks = looks
         self.cpu = cpu
 
-    def find(self, wanted: Wanted, now: datetime.datetime) -> Offers:
+    def find(self, wanted: OfferQuery, now: datetime.datetime) -> Offers:
         """Return windows in which the whole lease would be accepted now. The
         first is at the earliest possible start; each other one is at a time at
         which what is free changes, and is enough.
@@ -103,7 +103,9 @@ class LeaseOffers:
                     return Offers(tuple(found), truncated=False)
         return Offers(tuple(found), truncated=not _knows_all(look, wanted))
 
-    def _draft(self, wanted: Wanted, now: datetime.datetime) -> objects.Lease:
+    def _draft(
+        self, wanted: OfferQuery, now: datetime.datetime
+    ) -> objects.Lease:
         """:raises: InvalidInput"""
         _check_count(len(wanted.reservations))
         if (
@@ -130,7 +132,10 @@ class LeaseOffers:
         return draft
 
     def _starts(
-        self, look: openings.Look, wanted: Wanted, now: datetime.datetime
+        self,
+        look: openings.Prospects,
+        wanted: OfferQuery,
+        now: datetime.datetime,
     ) -> Iterator[datetime.datetime]:
         """Yield the starts that are worth trying."""
         last = min(
@@ -143,23 +148,25 @@ class LeaseOffers:
             ),
             default=None,
         )
-        sweeps = [look.wishes]
+        sweeps = [look.reservations]
         if self.plans.options.replan_limit and all(
-            wish.demand.exclusive for wish in look.wishes
+            prospect.demand.exclusive for prospect in look.reservations
         ):
             # If promises can move, no single resource needs to be free for the
             # whole window.
-            sweeps.append([planner.pooled(wish) for wish in look.wishes])
+            sweeps.append(
+                [planner.pooled(prospect) for prospect in look.reservations]
+            )
         times = heapq.merge(
             *(
                 planner.starts(
-                    wishes,
+                    prospects,
                     wanted.start_after,
                     wanted.duration,
                     look.until,
                     sure=False,
                 )
-                for wishes in sweeps
+                for prospects in sweeps
             )
         )
         for start, _ in itertools.groupby(times):
@@ -217,7 +224,7 @@ def _check_count(reservations: int) -> None:
         )
 
 
-def _knows_all(look: openings.Look, wanted: Wanted) -> bool:
+def _knows_all(look: openings.Prospects, wanted: OfferQuery) -> bool:
     return look.until is None or (
         wanted.start_before is not None
         and look.knows(wanted.start_before, wanted.duration)

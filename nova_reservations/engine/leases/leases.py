@@ -96,7 +96,7 @@ class Leases:
         self.shrinking = shrinking.Shrinking(database, types)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
-        self.demand = refused_demand.Demand(database, options)
+        self.demand = refused_demand.RefusedDemand(database, options)
         self.openings = openings.Openings(
             database, self.allocations, self.changes, limits
         )

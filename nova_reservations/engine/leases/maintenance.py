@@ -39,7 +39,7 @@ NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class Affected:
     """A host that operators want, and who is affected by that.
 
     :ivar occupants: the leases that still have it.
@@ -76,7 +76,7 @@ class Maintenance:
         self.cordons = cordoning
         self.cloud = cloud
 
-    def cordon(self, host_id: int, now: datetime.datetime) -> Held:
+    def cordon(self, host_id: int, now: datetime.datetime) -> Affected:
         """Keep new leases off the host; where possible, move leases that have
         not begun to other hosts.
 
@@ -89,7 +89,7 @@ class Maintenance:
         host_id: int,
         now: datetime.datetime,
         moves_servers: bool = False,
-    ) -> Held:
+    ) -> Affected:
         """Cordon the host, and also give other hosts to leases that have
         begun. Their servers stay where they are until somebody moves them.
 
@@ -101,7 +101,7 @@ class Maintenance:
         there = self.cloud.servers.servers_at({held.host.facts.service_host})
         return dataclasses.replace(held, servers=sorted(there)[:MOST])
 
-    def uncordon(self, host_id: int, now: datetime.datetime) -> Held:
+    def uncordon(self, host_id: int, now: datetime.datetime) -> Affected:
         """Let new leases have the host again.
 
         :raises: NotFound, Contended
@@ -116,7 +116,7 @@ class Maintenance:
         now: datetime.datetime,
         statuses: Collection[states.Lease],
         empties: bool | None = None,
-    ) -> Held:
+    ) -> Affected:
         self._check(host_id)
         self.cordons.set(host_id, now, statuses, empties)
         return self._seen(host_id)
@@ -126,9 +126,9 @@ class Maintenance:
         with self.database.reader() as session:
             hosts.get(session, host_id)
 
-    def _seen(self, host_id: int) -> Held:
+    def _seen(self, host_id: int) -> Affected:
         with self.database.reader() as session:
-            return Held(
+            return Affected(
                 hosts.get(session, host_id), cordon_rows.find(session, host_id)
             )
 
@@ -137,7 +137,7 @@ class Maintenance:
         host_id: int,
         asked: Window,
         now: datetime.datetime,
-    ) -> Held:
+    ) -> Affected:
         """Keep the host without leases in a window; promises that are in the
         way move to other hosts.
 
@@ -154,7 +154,7 @@ class Maintenance:
         except exception.NotEnoughResources as refusal:
             raise self._in_use(host, asked, refusal) from refusal
         self.promises.tell_created(draft)
-        return Held(host, (), draft)
+        return Affected(host, (), draft)
 
     def _book(
         self,

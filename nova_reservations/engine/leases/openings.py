@@ -20,6 +20,7 @@ import itertools
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import openings as rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine.booking import allocations
@@ -27,29 +28,32 @@ from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import limits
 from nova_reservations.engine.leases import lease_changes
+from nova_reservations.objects import holding
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
+from nova_reservations.planner import levels
 from nova_reservations.planner import openings
 
 MOST = 4
 """The most reservations of a lease for which times are looked for."""
 
+RESOURCES = 500
+"""The most resources that are looked at beyond those that are wanted."""
+
 MOST_STARTS = 100
 """The most starts that are checked against limits."""
 
-_SECOND = datetime.timedelta(seconds=1)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Look:
+class Prospects:
     """The resources that a lease could have over time.
 
-    :ivar until: the wishes know all that begins before it; None: they know
+    :ivar until: these know all that begins before it; None: they know
         all there is.
     """
 
-    wishes: Sequence[openings.Wish]
+    reservations: Sequence[openings.Prospect]
     until: datetime.datetime | None
 
     def knows(
@@ -58,8 +62,8 @@ class Look:
         """Return whether all is known that concerns a lease which starts
         then."""
         return self.until is None or all(
-            start + duration + wish.aftermath <= self.until
-            for wish in self.wishes
+            start + duration + each.aftermath <= self.until
+            for each in self.reservations
         )
 
 
@@ -91,7 +95,7 @@ class Openings:
             look = self.look(session, lease, now, allocations.Terms())
             outlook = guard.outlook(session, lease, now)
         found = openings.starts(
-            look.wishes,
+            look.reservations,
             lease.start_date,
             lease.end_date - lease.start_date,
             look.until,
@@ -102,8 +106,9 @@ class Openings:
         # If there seems to be room at once, the refusal has another reason.
         if start is None or start == lease.start_date:
             return refusal
+        free = _free(look.reservations)
         return exception.NotEnoughResources(
-            f'{refusal}; {_free(look.wishes)} for as long from {_said(start)}',
+            f'{refusal}; {free} for as long from {_said(start)}',
             earliest_start=start,
         )
 
@@ -158,7 +163,7 @@ class Openings:
                 allocations.Terms(held=held, recheck=changed),
             )
         end = openings.latest_end(
-            look.wishes,
+            look.reservations,
             lease.start_date,
             seen.end_date,
             lease.end_date,
@@ -199,21 +204,26 @@ class Openings:
         lease: objects.Lease,
         now: datetime.datetime,
         terms: allocations.Terms,
-    ) -> Look:
+    ) -> Prospects:
         """Return what each reservation of the lease could have over time,
         from its start on.
 
         :raises: InvalidInput
         """
         if len(lease.reservations) > MOST or lease.keeps_its_cell:
-            return Look((), None)
+            return Prospects((), None)
         bounds = search.Search(
             now,
             self.plans.options.cleaning_time,
             ignore=[item.id for item in lease.reservations],
         )
         wanted = list(self.plans.wanted(session, lease, [], terms))
-        could = [rows.could_have(session, item) for item in wanted]
+        could = [
+            candidates.could_have(
+                session, item, RESOURCES + item.demand.maximum
+            )
+            for item in wanted
+        ]
         known = rows.held(
             session,
             {key for ids in could for key in ids},
@@ -221,12 +231,12 @@ class Openings:
             bounds,
             amounts=not all(item.demand.exclusive for item in wanted),
         )
-        held = defaultdict[int, list[rows.Held]](list)
+        held = defaultdict[int, list[holding.Held]](list)
         for each in known.held:
             held[each.resource_id].append(each)
-        return Look(
+        return Prospects(
             [
-                openings.Wish(
+                openings.Prospect(
                     item.demand,
                     _lines(session, item, ids, held, bounds),
                     item.window.end - lease.end_date,
@@ -242,54 +252,28 @@ def _lines(
     session: api.Session,
     wanted: search.Wanted,
     ids: Collection[int],
-    held: Mapping[int, Iterable[rows.Held]],
+    held: Mapping[int, Iterable[holding.Held]],
     terms: search.Search,
-) -> dict[int, openings.Line]:
+) -> dict[int, levels.Line]:
     begin, demand = wanted.window.start, wanted.demand
+    loads = {
+        key: [
+            levels.load(each, terms, whole=demand.exclusive)
+            for each in held.get(key, ())
+        ]
+        for key in ids
+    }
     if demand.exclusive:
-        return {
-            key: openings.line(
-                [_padded(each, terms) for each in held.get(key, ())], begin
-            )
-            for key in ids
-        }
+        return {key: levels.line(loads[key], begin) for key in ids}
     found = inventories.find(session, ids, demand.amounts)
     return {
-        key: openings.line(
-            [_shared(each, terms) for each in held.get(key, ())],
-            begin,
-            stock.of(found[key]),
-            demand.slot,
-        )
+        key: levels.line(loads[key], begin, stock.of(found[key]), demand.slot)
         for key in ids
     }
 
 
-def _padded(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which nobody else can have the resource, if it is
-    held or wanted as a whole."""
-    return openings.Hold(
-        held.start - terms.cleaning,
-        # An allocation that is over but not released blocks what begins now.
-        max(held.end, terms.now + _SECOND) + terms.cleaning,
-    )
-
-
-def _shared(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which somebody holds a part of a shared resource, or
-    all of it."""
-    hold = (
-        _padded(held, terms)
-        if held.exclusive
-        else openings.Hold(
-            held.start, max(held.end, terms.now + _SECOND), held.amounts
-        )
-    )
-    return dataclasses.replace(hold, end=None) if held.replaced else hold
-
-
-def _free(wishes: Sequence[openings.Wish]) -> str:
-    [first, *others] = wishes
+def _free(prospects: Sequence[openings.Prospect]) -> str:
+    [first, *others] = prospects
     if others or not first.demand.exclusive:
         return 'there is room'
     return objects.plural(first.demand.minimum, 'is free', 'are free')

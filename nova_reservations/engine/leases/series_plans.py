@@ -254,7 +254,9 @@ class _Series:
             self.plans.types,
             wanted[0][0].demand.resource_type,
             search.Search(self.now, options.cleaning_time),
-        ).find_each(wanted, replanning.Limits(options.replan_limit, budget))
+        ).find_each(
+            wanted, replanning.SearchLimits(options.replan_limit, budget)
+        )
         refused = found.room.refused
         planned = {
             lease.id: allocations.Planned(

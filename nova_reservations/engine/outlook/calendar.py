@@ -18,6 +18,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import calendar as rows
+from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
 from nova_reservations.planner import bars
@@ -75,9 +76,9 @@ class Calendar:
                 f'More than {MOST} leases are on these hosts between start '
                 'and end: ask for a shorter time, or fewer hosts by limit'
             )
-        taken = defaultdict[int, list[bars.Taken]](list)
+        taken = defaultdict[int, list[holding.Held]](list)
         for row in found:
-            taken[row.resource_id].append(_taken(row))
+            taken[row.resource_id].append(row)
         return [
             Host(
                 number,
@@ -109,7 +110,7 @@ class Calendar:
                 f'More than {MOST} leases begin between start and end: ask '
                 'for a shorter time'
             )
-        return bars.promised(map(_promised, found), window)
+        return bars.promised(found, window)
 
 
 def _check(window: interval.Interval) -> None:
@@ -119,16 +120,6 @@ def _check(window: interval.Interval) -> None:
             f'A calendar has at most {LONGEST.days} days: ask for a '
             'shorter time'
         )
-
-
-def _promised(row: rows.Promised) -> bars.Promised:
-    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
-    return bars.Promised(row.start, row.end, row.hosts, own)
-
-
-def _taken(row: rows.Taken) -> bars.Taken:
-    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
-    return bars.Taken(row.start, row.end, row.exclusive, own)
 
 
 def _held(found: Collection[holds.Hold]) -> list[bars.Span]:

@@ -18,8 +18,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import pages
+from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import commitments as rows
-from nova_reservations.db.holdings import promises
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -27,13 +27,13 @@ from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
+from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
 from nova_reservations.objects import stock
-from nova_reservations.planner import held_over_time
-from nova_reservations.planner import slots
+from nova_reservations.planner import levels
 
 MAX_POINTS = 10_000
 """The most steps of capacity in one answer: a week of minutes."""
@@ -88,7 +88,7 @@ class _Steps:
 
     def held(self, windows: Iterable[interval.Taken]) -> list[int]:
         within = (each for each in windows if each[1] < self.end)
-        return held_over_time.held(within, self.start, self.end, self.step)
+        return levels.held(within, self.start, self.end, self.step)
 
     def points(self) -> Iterable[tuple[datetime.datetime, datetime.datetime]]:
         for number in range(self.count):
@@ -97,7 +97,7 @@ class _Steps:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Known:
+class _Facts:
     """The facts that a count is made from.
 
     :ivar members: id of each resource -> reasons that keep it from leases.
@@ -112,7 +112,7 @@ class _Known:
     terms: search.Search
     members: Mapping[int, Sequence[holds.Hold]]
     suitable: frozenset[int]
-    held: Sequence[rows.Held]
+    held: Sequence[holding.Held]
 
     @property
     def longer(self) -> datetime.timedelta:
@@ -124,19 +124,15 @@ class _Known:
             _span(key, hold) for key in among for hold in self.members[key]
         ]
 
-    def promised(self, among: Collection[int]) -> list[promises.Held]:
-        """Return what leases have of resources, with the time for cleaning."""
-        return [
-            promises.Held(
-                each.resource_id,
-                each.reservation_id,
-                each.start,
-                promises.until(each.end, self.terms),
-                each.exclusive and not each.replaced,
-            )
-            for each in self.held
-            if each.resource_id in among
-        ]
+    def of(self, among: Collection[int]) -> list[holding.Held]:
+        """Return what leases have of resources."""
+        return [each for each in self.held if each.resource_id in among]
+
+    def taken(self, held: Iterable[holding.Held]) -> list[interval.Taken]:
+        """Return from when until when it is taken, with the time for
+        cleaning."""
+        terms = self.terms
+        return [each.taken(terms.now, terms.cleaning) for each in held]
 
 
 class Capacity:
@@ -231,7 +227,7 @@ class Capacity:
         now: datetime.datetime,
         asked: Asked | None,
         draft: objects.Lease | None,
-    ) -> _Known:
+    ) -> _Facts:
         """:raises: InvalidInput"""
         demand = ANY_HOST if asked is None else asked.demand
         self.plans.check_keys(session, demand)
@@ -257,7 +253,7 @@ class Capacity:
         members = rows.members(session, demand.resource_type)
         suitable = set(members)
         if demand.requirements is not None:
-            suitable &= rows.meeting(
+            suitable &= candidates.meeting(
                 session, demand.resource_type, demand.requirements
             )
         held = rows.held(
@@ -271,69 +267,48 @@ class Capacity:
                 f'There are more than {MAX_ROWS} allocations between start '
                 'and end: ask for a shorter time'
             )
-        return _Known(
+        return _Facts(
             demand, aftermath, terms, members, frozenset(suitable), held
         )
 
     def _free(
-        self, session: api.Session, known: _Known, steps: _Steps
+        self, session: api.Session, known: _Facts, steps: _Steps
     ) -> tuple[list[int], list[int]]:
         """Return, for each step, how many resources are free if no promise
         moves, and the most that may be granted if promises move."""
         suitable, longer = known.suitable, known.longer
-        mine = known.promised(suitable)
+        mine = known.of(suitable)
         blocked = known.blocked(suitable)
-        taken = [
-            *((each.resource_id, each.start, each.end) for each in mine),
-            *blocked,
-        ]
         unmoved = [
             len(suitable) - count
             for count in steps.held(
                 (key, _earlier(begin, longer), over)
-                for key, begin, over in taken
+                for key, begin, over in [*known.taken(mine), *blocked]
             )
         ]
         if not self.options.replan_limit:
             return unmoved, unmoved
         everybody = known.members.keys()
-        bounds = [
-            _most(
-                everybody,
-                known.promised(everybody),
-                known.blocked(everybody),
-                steps,
-                longer,
-            )
-        ]
+        taken = known.taken(known.of(everybody)) + known.blocked(everybody)
+        bounds = [_most(everybody, taken, steps, longer)]
         if suitable != everybody:
             promised = replanning.Promises(
                 session, self.types, known.demand.resource_type, known.terms
             )
-            staying = promised.bound(mine, suitable)
-            bounds.append(_most(suitable, staying, blocked, steps, longer))
+            staying = known.taken(promised.bound(mine, suitable)) + blocked
+            bounds.append(_most(suitable, staying, steps, longer))
         return unmoved, [min(each) for each in zip(*bounds, strict=True)]
 
 
 def _most(
     resources: Collection[int],
-    held: Iterable[promises.Held],
-    blocked: Iterable[interval.Taken],
+    taken: Iterable[interval.Taken],
     steps: _Steps,
     longer: datetime.timedelta,
 ) -> list[int]:
     """Return, for each step, the number of resources less the peak of those
-    that are held: no lease is granted more, however promises move."""
-    peaks = held_over_time.peaks(
-        [
-            *((each.resource_id, each.start, each.end) for each in held),
-            *blocked,
-        ],
-        steps.start,
-        steps.end,
-        steps.step,
-        longer,
-    )
+    that are taken: no lease is granted more, however promises move."""
+    peaks = levels.peaks(taken, steps.start, steps.end, steps.step, longer)
     return [len(resources) - peak for peak in peaks]
 
 
@@ -346,52 +321,39 @@ class _Slots(NamedTuple):
 
 
 def _slots(
-    session: api.Session, known: _Known, steps: _Steps
+    session: api.Session, known: _Facts, steps: _Steps
 ) -> _Slots | None:
     """Return None where whole resources are asked for."""
     share = known.demand
     if share.exclusive:
         return None
-    loads = defaultdict[int, list[slots.Load]](list)
+    loads = defaultdict[int, list[levels.Load]](list)
     for key, begin, over in known.blocked(known.suitable):
-        loads[key].append(slots.Load(begin, over, None))
+        loads[key].append(levels.Load(begin, over))
     window = interval.Interval(steps.start, steps.end + known.aftermath)
     units = rows.amounts(session, window, known.terms, share.amounts)
-    for each in known.held:
-        if each.resource_id in known.suitable:
-            load = _load(each, units.get(each.id, {}), known.terms)
-            loads[each.resource_id].append(load)
-    rooms = []
+    for each in known.of(known.suitable):
+        held = each._replace(units=units.get(each.id, {}))
+        loads[each.resource_id].append(levels.load(held, known.terms))
+    lines = []
+    empty = 0
     for page in pages.of(known.suitable, AT_ONCE):
         found = inventories.find(session, page, share.amounts)
         for key, known_here in found.items():
             if stock.is_slot(share.amounts, known_here):
                 capacity = stock.of(known_here)
-                rooms.append(slots.room(capacity, share.slot, loads[key]))
-    free = slots.total(
-        rooms, steps.start, steps.end, steps.step, known.aftermath
+                empty += share.slot.times_in(capacity)
+                lines.append(
+                    levels.line(loads[key], steps.start, capacity, share.slot)
+                )
+    free = levels.least(
+        lines, steps.start, steps.end, steps.step, known.aftermath
     )
-    return _Slots(free, sum(each.empty for each in rooms))
-
-
-def _load(
-    held: rows.Held, units: Mapping[str, int], terms: search.Search
-) -> slots.Load:
-    # Nobody knows when the servers leave a resource that was replaced.
-    over = LAST if held.replaced else None
-    if held.exclusive:
-        return slots.Load(
-            held.start - terms.cleaning,
-            over or promises.until(held.end, terms),
-            None,
-        )
-    # An allocation that is over but not released blocks all that begins now.
-    at_least = terms.now + datetime.timedelta.resolution
-    return slots.Load(held.start, over or max(held.end, at_least), units)
+    return _Slots(free, empty)
 
 
 def _by_project(
-    session: api.Session, known: _Known, steps: _Steps
+    session: api.Session, known: _Facts, steps: _Steps
 ) -> dict[str, list[int]]:
     """Return project -> how many hosts its leases hold in each step.
 
@@ -400,8 +362,8 @@ def _by_project(
     window = interval.Interval(steps.start, steps.end)
     of = rows.projects(session, window, known.terms)
     windows = defaultdict[str, list[interval.Taken]](list)
-    for each in known.held:
-        if each.resource_id in known.suitable and each.reservation_id in of:
+    for each in known.of(known.suitable):
+        if each.reservation_id in of:
             windows[of[each.reservation_id]].append(
                 (each.resource_id, each.start, each.end)
             )
@@ -416,7 +378,7 @@ def _by_project(
     }
 
 
-def _by_reason(known: _Known, steps: _Steps) -> dict[str, list[int]]:
+def _by_reason(known: _Facts, steps: _Steps) -> dict[str, list[int]]:
     """Return reason -> how many hosts it keeps from new leases in each
     step."""
     windows = defaultdict[str, list[interval.Taken]](list)
@@ -426,11 +388,10 @@ def _by_reason(known: _Known, steps: _Steps) -> dict[str, list[int]]:
     return {reason: steps.held(its) for reason, its in sorted(windows.items())}
 
 
-def _dates(known: _Known) -> list[interval.Taken]:
+def _dates(known: _Facts) -> list[interval.Taken]:
     return [
         (each.resource_id, each.start, each.end)
-        for each in known.held
-        if each.resource_id in known.suitable
+        for each in known.of(known.suitable)
     ]
 
 

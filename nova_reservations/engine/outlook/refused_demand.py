@@ -28,7 +28,7 @@ BATCH = 1000
 """The number of refusals that are forgotten in one transaction."""
 
 
-class Demand:
+class RefusedDemand:
     def __init__(
         self, database: api.Database, options: settings.Settings
     ) -> None:

@@ -168,8 +168,8 @@ class _World:
 
     def fill(self, window: interval.Interval, asks: Iterable[_Ask]) -> None:
         """Book what was booked, and read the capacity of each host."""
-        booked, units = rows.booked(self.session, window)
-        classes = {name for held in units.values() for name in held}
+        booked = rows.booked(self.session, window)
+        classes = {name for each in booked for name in each.units}
         for ask in asks:
             classes.update(ask.demand.amounts or ())
         self.pool.capacity = self._capacity(classes)
@@ -180,7 +180,7 @@ class _World:
             if each.resource_id not in self.promises.usable:
                 continue
             choice = choices.get(each.reservation_id, frozenset())
-            moves = each.exclusive and each.resource_id in choice
+            moves = each.whole and each.resource_id in choice
             self.pool.add(
                 each.resource_id,
                 timelines.Promise(
@@ -189,7 +189,7 @@ class _World:
                     each.end,
                     self._grown(choice) if moves else None,
                 ),
-                None if each.exclusive else units.get(each.id, {}),
+                None if each.whole else each.units,
             )
 
     def _capacity(self, classes: Collection[str]) -> dict[int, stock.Stock]:
@@ -208,7 +208,7 @@ class _World:
     def accepts(self, refusal: refusals.Refusal, asks: Sequence[_Ask]) -> bool:
         return self.pool.accept(
             [
-                replay.Wish(
+                replay.Trial(
                     f'{refusal.id}:{position}',
                     ask.demand,
                     refusal.start,

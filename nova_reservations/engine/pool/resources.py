@@ -476,7 +476,7 @@ def _peak(
     that is over but not released is held now."""
     soon = now + datetime.timedelta(seconds=1)
     windows = [
-        amounts.Held(
+        amounts.Portion(
             interval.Interval(each.start, max(each.end, soon)),
             {each.resource_class: each.amount},
         )

@@ -59,7 +59,7 @@ KINDS = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class Cutoffs:
     """The times before which something must be over to be deleted; None:
     nothing of the kind is deleted.
 
@@ -86,7 +86,7 @@ class Purge:
     def run(self, now: datetime.datetime) -> None:
         """Delete what is older than the options say, up to a limit."""
         done = self.purge(
-            Asked(
+            Cutoffs(
                 _before(now, self.options.lease_retention),
                 _before(now, self.options.usage_retention),
             ),
@@ -99,7 +99,7 @@ class Purge:
                 ', '.join(f'{n} {kind}' for kind, n in done.items() if n),
             )
 
-    def purge(self, asked: Asked, most: int | None = None) -> dict[str, int]:
+    def purge(self, asked: Cutoffs, most: int | None = None) -> dict[str, int]:
         """Delete what is asked for; return kind -> number of rows, for all
         KINDS.
 
@@ -119,7 +119,7 @@ class Purge:
                 done[kind] = self._rows(remove, before, most)
         return dict(done)
 
-    def count(self, asked: Asked) -> dict[str, int]:
+    def count(self, asked: Cutoffs) -> dict[str, int]:
         """Return what a purge would delete now."""
         found = Counter(dict.fromkeys(KINDS, 0))
         if asked.leases is not None:

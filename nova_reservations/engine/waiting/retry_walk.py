@@ -158,7 +158,7 @@ class Walk:
         self.judgements.begin([kind.requirements for kind in kinds.values()])
         return found
 
-    def _parse(self, wanted: retry_queue.Wanted) -> _Asked | None:
+    def _parse(self, wanted: retry_queue.WaitingReservation) -> _Asked | None:
         kind = self.retries.types.get(wanted.resource_type)
         if kind is None:
             return None

@@ -32,7 +32,9 @@ class Bookings:
         self.options = options
 
     def of(
-        self, held: Collection[lease_claims.Held], now: datetime.datetime
+        self,
+        held: Collection[lease_claims.ClaimedLease],
+        now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         """Yield the reservations of the leases, with their types; parts come
         before the whole that they are part of."""
@@ -47,7 +49,9 @@ class Bookings:
 
     def _of(
         self,
-        held: Collection[tuple[objects.Lease, lease_claims.Held | None]],
+        held: Collection[
+            tuple[objects.Lease, lease_claims.ClaimedLease | None]
+        ],
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         ids = [item.id for lease, _ in held for item in lease.reservations]

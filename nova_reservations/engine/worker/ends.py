@@ -56,7 +56,7 @@ class Ends:
         self.notify = notify
 
     def before_end(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Do what was asked for before the end; failures are only reported."""
         kind = states.EventType.BEFORE_END
@@ -135,7 +135,7 @@ class Ends:
         return told, failures
 
     def end(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Take the resources of the lease back."""
         if held.lease.status in states.OPEN:
@@ -187,7 +187,7 @@ class Ends:
 
     def _wait(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         now: datetime.datetime,
         waits: Collection[base.Waiting],
     ) -> steps.Next:
@@ -215,7 +215,9 @@ class Ends:
             reason, _between_looks(sum(waiting.count for waiting in waits))
         )
 
-    def _finish(self, held: lease_claims.Held, now: datetime.datetime) -> None:
+    def _finish(
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+    ) -> None:
         """Record that nothing of the lease is left in Nova."""
         if held.lease.status == states.Lease.DELETING:
             held.delete(now)
@@ -266,7 +268,7 @@ class Ends:
 
 
 def _vacate(
-    held: lease_claims.Held,
+    held: lease_claims.ClaimedLease,
     current: Collection[base.Booking],
     now: datetime.datetime,
 ) -> None:

@@ -60,7 +60,7 @@ class GivenBack:
 
     def update(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         current: Collection[tuple[base.ResourceType, base.Booking]],
         now: datetime.datetime,
     ) -> steps.Next:
@@ -119,7 +119,7 @@ class GivenBack:
 
     def _waits(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         giving: Collection[
             tuple[
                 base.ResourceType,
@@ -166,7 +166,7 @@ class GivenBack:
 
 
 def _awaited(
-    held: lease_claims.Held,
+    held: lease_claims.ClaimedLease,
     kind: base.ResourceType,
     booking: base.Booking,
     holdings: Collection[objects.Holding],

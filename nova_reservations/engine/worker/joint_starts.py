@@ -49,7 +49,7 @@ class JointStarts:
             }
             earlier = allocations.predecessors(session, found.values())
         ready = {
-            claim.lease_id: lease_claims.Held(
+            claim.lease_id: lease_claims.ClaimedLease(
                 self.database, claim, found[claim.lease_id]
             )
             for claim in given

@@ -54,7 +54,7 @@ RARELY = datetime.timedelta(seconds=15)
 SELDOM = datetime.timedelta(seconds=60)
 """The time between two looks at something that an operator has to mend."""
 
-Perform = Callable[[lease_claims.Held, datetime.datetime], steps.Next]
+Perform = Callable[[lease_claims.ClaimedLease, datetime.datetime], steps.Next]
 """Takes one step of a lease; returns what follows it.
 
 May raise ClaimLost, and CloudUnavailable, after which the same step is taken
@@ -181,7 +181,10 @@ class Lifecycle:
                         return
 
     def _take(
-        self, step: steps.Step, held: lease_claims.Held, now: datetime.datetime
+        self,
+        step: steps.Step,
+        held: lease_claims.ClaimedLease,
+        now: datetime.datetime,
     ) -> steps.Next:
         """:raises: ClaimLost"""
         seen = held.lease
@@ -230,18 +233,18 @@ class Lifecycle:
         return held.release(steps.put_off(held.lease, self.clock(), wait))
 
     def _wait_on(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         self.queue.look(held.lease, now)
         return steps.Over()
 
     def _empty_hosts(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         return self.best_effort_leases.advance(held.lease, now, held.check)
 
     def _resolve(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Find out what became of a request that was never answered."""
         if any(
@@ -259,7 +262,7 @@ class Lifecycle:
         )
 
     def _prepare(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
@@ -285,7 +288,7 @@ class Lifecycle:
         return steps.Again()
 
     def _start(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Give the lease its resources."""
         with self.database.reader() as session:
@@ -334,7 +337,7 @@ class Lifecycle:
 
     def _lose(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         now: datetime.datetime,
         error: exception.NamedResourceTaken,
     ) -> None:
@@ -352,7 +355,7 @@ class Lifecycle:
 
     def _refused(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         current: lost_at_starts.Current,
         error: exception.CloudRefused,
         now: datetime.datetime,
@@ -366,7 +369,7 @@ class Lifecycle:
         return self._fail(held, now, objects.Reason.of(error))
 
     def _miss(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Give up a start that the lease's own end has overtaken."""
         why = held.lease.why or objects.Reason.plain('no worker was there')
@@ -376,7 +379,7 @@ class Lifecycle:
 
     def _fail(
         self,
-        held: lease_claims.Held,
+        held: lease_claims.ClaimedLease,
         now: datetime.datetime,
         reason: objects.Reason,
     ) -> steps.Next:
@@ -402,7 +405,7 @@ class Lifecycle:
         return steps.Again()
 
     def _update(
-        self, held: lease_claims.Held, now: datetime.datetime
+        self, held: lease_claims.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Bring Nova in line with resources that were added, or replaced, or
         are given back."""
@@ -456,7 +459,7 @@ def _start_each(
     ]
 
 
-def _let_in(held: lease_claims.Held, now: datetime.datetime) -> bool:
+def _let_in(held: lease_claims.ClaimedLease, now: datetime.datetime) -> bool:
     """Let servers land in the parts of a lease from now on, because the start
     of the whole may create some. Return False if they could already."""
     closed = {

@@ -81,7 +81,7 @@ class Tasks:
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     repeats: idempotency.Repeats
-    demand: refused_demand.Demand
+    demand: refused_demand.RefusedDemand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
     late_servers: late_servers.LateServers

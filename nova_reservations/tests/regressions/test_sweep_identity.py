@@ -221,7 +221,7 @@ def test_the_aggregate_of_a_purged_lease_is_named_and_stays(
     region, cloud, sweep, leave, caplog
 ):
     leave('a')
-    region.services.purge.purge(purge.Asked(leases=region.now + DAY))
+    region.services.purge.purge(purge.Cutoffs(leases=region.now + DAY))
     sweep()
     assert set(cloud.aggregate_hosts) == {'a'}
     assert caplog.records[-1].getMessage().endswith(': a')

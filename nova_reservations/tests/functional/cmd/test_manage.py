@@ -364,7 +364,7 @@ class TestDemandReplay:
             BEGIN + datetime.timedelta(hours=5),
             'physical:host',
             (
-                refusals.Part(
+                refusals.RefusedReservation(
                     'physical:host',
                     {
                         'min': 2,

@@ -198,13 +198,13 @@ def test_a_shortage_counts_what_matches_and_is_taken(session):
     mine = booking.book(session, hosts[2], 3, 5)
     asked = booking.wanted(4, asked='[">", "$vcpus", "8"]')
     window = (1, 6)
-    assert shortage(session, asked, window) == candidates.Shortage(
+    assert shortage(session, asked, window) == candidates.RefusalCounts(
         matching=5, taken=2, down=0
     )
     assert shortage(session, asked, window, ignore=[mine]).taken == 1
-    assert shortage(session, booking.wanted(7), window) == candidates.Shortage(
-        matching=6, taken=3, down=0
-    )
+    assert shortage(
+        session, booking.wanted(7), window
+    ) == candidates.RefusalCounts(matching=6, taken=3, down=0)
 
 
 def test_properties_that_no_host_has_had_are_told(any_database):

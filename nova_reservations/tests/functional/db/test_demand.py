@@ -19,7 +19,11 @@ def asked(count, at=booking.NOW, start=booking.NOW):
         start,
         start + HOUR,
         'physical:host',
-        (refusals.Part('physical:host', {'min': count, 'max': count}),),
+        (
+            refusals.RefusedReservation(
+                'physical:host', {'min': count, 'max': count}
+            ),
+        ),
     )
 
 

@@ -8,7 +8,6 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import openings
-from nova_reservations.db.holdings import shares
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
@@ -20,14 +19,14 @@ from nova_reservations.tests.functional.db import test_indexes
 SHARE = demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512})
 
 
-def could_have(asked, find):
+def could_have(asked):
     wanted = search.Wanted(
         listed.lease_id(1),
         asked,
         booking.window(102, 103),
         held={1: 1, 2: 1},
     )
-    return lambda session: find(session, wanted, 20)
+    return lambda session: candidates.could_have(session, wanted, 20)
 
 
 def held(session):
@@ -40,8 +39,8 @@ def held(session):
 @pytest.mark.parametrize(
     'run',
     [
-        could_have(booking.wanted(2), candidates.could_have),
-        could_have(SHARE, shares.could_have),
+        could_have(booking.wanted(2)),
+        could_have(SHARE),
         held,
     ],
     ids=['whole resources', 'slots', 'what others hold'],

@@ -145,7 +145,7 @@ def test_a_plan_is_what_brute_force_allows(
         host_id for host_id, host in hosts.items() if host.vcpus >= vcpus
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
-    assert shortage == candidates.Shortage(
+    assert shortage == candidates.RefusalCounts(
         len(matching), len(matching - free), 0
     )
     planned = plan.assign([offers.Ask(wanted, found)], seed='lease')

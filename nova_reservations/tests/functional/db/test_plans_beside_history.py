@@ -140,7 +140,7 @@ def test_a_host_is_looked_at_by_what_it_holds(filled, query):
 def test_promises_of_some_hosts_are_looked_up_host_by_host(filled):
     plan = plans.of(
         filled,
-        lambda session: promises.in_window(session, [1, 2], WINDOW, TERMS),
+        lambda session: promises.held(session, [1, 2], WINDOW, TERMS),
     )
     [row] = plan
     assert row.key == 'ix_nr_allocations_resource', plan

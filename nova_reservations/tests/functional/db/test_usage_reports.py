@@ -194,7 +194,7 @@ def test_a_purge_deletes_whole_leases_and_the_record_by_its_own_time(
     monkeypatch.setattr(purge, 'ROWS', 2)
     fill_leases(database, 15)
     purges = purge.Purge(database, options.engine_settings())
-    asked = purge.Asked(booking.at(12), booking.at(35))
+    asked = purge.Cutoffs(booking.at(12), booking.at(35))
     counted = purges.count(asked)
     assert counted == purges.purge(asked)
     gone = {kind: count for kind, count in counted.items() if count}

@@ -75,7 +75,7 @@ def test_a_server_was_in_its_lease_until_that_was_over(region, deleted):
     assert ends(region) == [40 if deleted else 60, None]
     reopen(region)
     # A record that is not known to be over is not purged.
-    old = purge.Asked(leases=region.now + minutes(1))
+    old = purge.Cutoffs(leases=region.now + minutes(1))
     rows = region.services.purge
     assert rows.count(old)['leases'] == 0
     look(region)

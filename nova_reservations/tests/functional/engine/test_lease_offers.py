@@ -27,7 +27,7 @@ def hosts(count):
 
 
 def wanted(region, *items, length=60, after=0, before=None, limit=20):
-    return lease_offers.Wanted(
+    return lease_offers.OfferQuery(
         project_id='lessee',
         user_id='user',
         reservations=tuple(

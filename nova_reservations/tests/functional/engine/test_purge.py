@@ -88,7 +88,7 @@ def add_record(region, *ends):
 
 
 def test_leases_that_are_over_go_and_those_active_or_to_come_stay(region):
-    done = region.services.purge.purge(purge.Asked(leases=region.now))
+    done = region.services.purge.purge(purge.Cutoffs(leases=region.now))
     assert statuses(region) == ['ACTIVE', 'PENDING']
     assert (done['leases'], done['reservations']) == (2, 2)
     assert rows(region, models.Reservation, models.Allocation) == {
@@ -96,19 +96,19 @@ def test_leases_that_are_over_go_and_those_active_or_to_come_stay(region):
         'nr_allocations': 2,
     }
     assert not any(
-        region.services.purge.purge(purge.Asked(leases=region.now)).values()
+        region.services.purge.purge(purge.Cutoffs(leases=region.now)).values()
     )
 
 
 def test_a_lease_that_ended_after_the_time_stays(region):
     before = region.now - datetime.timedelta(minutes=15)
-    done = region.services.purge.purge(purge.Asked(leases=before))
+    done = region.services.purge.purge(purge.Cutoffs(leases=before))
     assert done['leases'] == 1
     assert statuses(region) == ['ACTIVE', 'PENDING', 'TERMINATED']
 
 
 def test_a_dry_run_counts_what_is_deleted_then(region):
-    asked = purge.Asked(region.now, region.now, region.now)
+    asked = purge.Cutoffs(region.now, region.now, region.now)
     add_record(region, -5)
     counted = region.services.purge.count(asked)
     assert counted == region.services.purge.purge(asked)
@@ -118,17 +118,17 @@ def test_a_dry_run_counts_what_is_deleted_then(region):
 def test_a_lease_of_which_something_may_be_in_nova_stays(region):
     with region.database.writer() as session:
         session.execute(sa.update(models.Lease).values(in_nova=True))
-    done = region.services.purge.purge(purge.Asked(leases=region.now))
+    done = region.services.purge.purge(purge.Cutoffs(leases=region.now))
     assert not any(done.values())
 
 
 def test_the_record_goes_by_a_time_of_its_own(region):
     add_record(region, -50, -20, None)
     kept = rows(region, models.Usage)['nr_usage']
-    region.services.purge.purge(purge.Asked(leases=region.now))
+    region.services.purge.purge(purge.Cutoffs(leases=region.now))
     assert rows(region, models.Usage)['nr_usage'] == kept
     done = region.services.purge.purge(
-        purge.Asked(records=region.now - 30 * DAY)
+        purge.Cutoffs(records=region.now - 30 * DAY)
     )
     assert done['records'] == 1
     assert rows(region, models.Usage)['nr_usage'] == kept - 1
@@ -209,7 +209,7 @@ def test_a_lease_that_changes_meanwhile_is_looked_at_again(
         return page
 
     monkeypatch.setattr(purge.rows, 'ended', ended)
-    done = region.services.purge.purge(purge.Asked(leases=region.now))
+    done = region.services.purge.purge(purge.Cutoffs(leases=region.now))
     assert done['leases'] == 2
 
 
@@ -221,13 +221,13 @@ def test_whoever_is_killed_leaves_whole_leases_only(make_region, monkeypatch):
         leases(region)
         with Steps(region, number, kill) as steps:
             with contextlib.suppress(Killed):
-                region.services.purge.purge(purge.Asked(leases=region.now))
+                region.services.purge.purge(purge.Cutoffs(leases=region.now))
         left = len(statuses(region))
         assert rows(region, models.Reservation, models.Event) == {
             'nr_reservations': left,
             'nr_events': 3 * left,
         }
-        region.services.purge.purge(purge.Asked(leases=region.now))
+        region.services.purge.purge(purge.Cutoffs(leases=region.now))
         assert statuses(region) == ['ACTIVE', 'PENDING']
         if not steps.reached:
             break

@@ -90,7 +90,7 @@ def found(region, kind):
             region.leases.types,
             wanted(region, kind),
             search.Search(region.now),
-            replanning.Limits(1000, budgets.Budget(60)),
+            replanning.SearchLimits(1000, budgets.Budget(60)),
         )
 
 

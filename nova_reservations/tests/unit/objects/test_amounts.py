@@ -21,7 +21,7 @@ def window(start, end):
 
 
 def held(start, end, **units):
-    return amounts.Held(window(start, end), units)
+    return amounts.Portion(window(start, end), units)
 
 
 class TestAmounts:

@@ -85,7 +85,7 @@ class TestLeft:
     def test_room_is_what_the_busiest_instant_leaves(self):
         inventory = objects.Inventory('VCPU', 16, 2, 1, 16, 1, 2.0)
         some = [
-            amounts.Held(window(begin, end), {'VCPU': units})
+            amounts.Portion(window(begin, end), {'VCPU': units})
             for begin, end, units in ((0, 2, 4), (2, 4, 3), (3, 5, 2))
         ]
         left = stock.left([inventory], some, window(0, 5))
@@ -93,8 +93,8 @@ class TestLeft:
 
     def test_shapes_that_are_not_held_at_once_are_not_added(self):
         held = [
-            amounts.Held(window(0, 1), {'VGPU': 2}),
-            amounts.Held(window(1, 2), {'VGPU/2': 2}),
+            amounts.Portion(window(0, 1), {'VGPU': 2}),
+            amounts.Portion(window(1, 2), {'VGPU/2': 2}),
         ]
         left = stock.left([below(1, 2), below(2, 2)], held, window(0, 2))
         assert left['VGPU'] == 1
@@ -225,7 +225,7 @@ def test_promises_fit_at_each_hour_whoever_comes_first(providers, asked):
     for each, start, hours in asked:
         when = window(start, start + hours)
         if stock.left(inventories, promised, when)[each.name] >= each.units:
-            promised.append(amounts.Held(when, {each.name: each.units}))
+            promised.append(amounts.Portion(when, {each.name: each.units}))
     for hour in range(6):
         there = [
             shapes.parse(name)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import datetime
 
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.planner import bars
 from nova_reservations.tests import profile
@@ -19,8 +21,14 @@ def at(minute):
 WINDOW = interval.Interval(at(10), at(30))
 
 
+def whose(own):
+    return dataclasses.astuple(own) if own else ('another', None)
+
+
 def taken(start, end, whole=True, own=None):
-    return bars.Taken(at(start), at(end), whole, own)
+    reservation_id, lease_id = whose(own)
+    held = holding.Held(1, 1, reservation_id, at(start), at(end), whole, False)
+    return held._replace(lease_id=lease_id)
 
 
 def test_an_own_lease_is_shown_as_it_is():
@@ -30,7 +38,7 @@ def test_an_own_lease_is_shown_as_it_is():
 
 
 def promised(start, end, hosts, own=None):
-    return bars.Promised(at(start), at(end), hosts, own)
+    return holding.Promised(at(start), at(end), *whose(own), hosts)
 
 
 def test_promises_to_others_are_told_as_one_number():

@@ -19,7 +19,7 @@ LAST = 12
 
 def held(start, end, hosts=0, slots=0):
     counts = {'hosts': hosts, 'slots': slots}
-    return limits.Held('a', booking.window(start, end), counts)
+    return limits.Counted('a', booking.window(start, end), counts)
 
 
 HELD = st.builds(
@@ -126,7 +126,7 @@ def test_an_hour_that_has_begun_counts():
     window = interval.Interval(booking.at(0), booking.at(1) + limits.HOUR / 60)
     used = planner.used(
         limits.Count(1, 0),
-        [limits.Held('a', window, {'hosts': 1})],
+        [limits.Counted('a', window, {'hosts': 1})],
         NOON,
         PATIENCE,
     )
@@ -152,7 +152,7 @@ def late(lease_id, minutes, hosts=1):
     """Return what a lease still holds that long after its end."""
     end = NOON - datetime.timedelta(minutes=minutes)
     window = interval.Interval(end - limits.HOUR, end)
-    return limits.Held(lease_id, window, {'hosts': hosts}, lease_id)
+    return limits.Counted(lease_id, window, {'hosts': hosts}, lease_id)
 
 
 def test_a_breach_tells_what_has_not_been_given_back():

@@ -11,6 +11,7 @@ import pytest
 from nova_reservations import objects
 from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
+from nova_reservations.planner import levels
 from nova_reservations.planner import openings
 from nova_reservations.tests import booking
 from nova_reservations.tests import profile
@@ -46,14 +47,14 @@ class Case:
     keeps: tuple
     aftermath: int = 0
 
-    def wishes(self, begin):
+    def prospects(self, begin):
         return [
-            openings.Wish(
+            openings.Prospect(
                 asked,
                 {
-                    resource: openings.line(
+                    resource: levels.line(
                         [
-                            openings.Hold(
+                            levels.Load(
                                 at(start),
                                 None if end is None else at(end),
                                 units,
@@ -206,7 +207,7 @@ def cases(draw, kept=False):
 @given(cases(), st.integers(1, 5), st.integers(0, 3))
 def test_a_lease_can_start_no_earlier_and_then(case, length, begin):
     found = list(
-        openings.starts(case.wishes(begin), at(begin), seconds(length))
+        openings.starts(case.prospects(begin), at(begin), seconds(length))
     )
     fitting = [
         second
@@ -231,7 +232,7 @@ def test_a_lease_can_start_no_earlier_and_then(case, length, begin):
 def test_nothing_is_said_of_times_that_are_not_known(
     case, length, begin, until
 ):
-    wishes = case.wishes(begin)
+    prospects = case.prospects(begin)
     known = dataclasses.replace(
         case,
         holds={
@@ -239,10 +240,10 @@ def test_nothing_is_said_of_times_that_are_not_known(
             for key, holds in case.holds.items()
         },
     )
-    everything = list(openings.starts(wishes, at(begin), seconds(length)))
+    everything = list(openings.starts(prospects, at(begin), seconds(length)))
     found = list(
         openings.starts(
-            known.wishes(begin), at(begin), seconds(length), at(until)
+            known.prospects(begin), at(begin), seconds(length), at(until)
         )
     )
     assert set(found) <= set(everything) | {at(begin)}
@@ -269,7 +270,7 @@ def test_a_lease_can_last_until_then_and_no_longer(case, begin, length, more):
         if case.fits(begin, second)
     ]
     latest = openings.latest_end(
-        case.wishes(begin), at(begin), at(after), at(before)
+        case.prospects(begin), at(begin), at(after), at(before)
     )
     # latest_end() is only used where the lease does not fit until before.
     if not case.fits(begin, before):
@@ -277,26 +278,30 @@ def test_a_lease_can_last_until_then_and_no_longer(case, begin, length, more):
 
 
 def test_of_shares_in_several_reservations_nothing_is_said():
-    wishes = Case(
+    prospects = Case(
         (hosts(1), servers(1, None)), {0: [], 1: []}, ((0, 1),) * 2, ({}, {})
-    ).wishes(0)
-    assert not list(openings.starts(wishes, at(0), seconds(1)))
-    assert openings.latest_end(wishes, at(0), at(1), at(9)) is None
+    ).prospects(0)
+    assert not list(openings.starts(prospects, at(0), seconds(1)))
+    assert openings.latest_end(prospects, at(0), at(1), at(9)) is None
 
 
 @pytest.mark.parametrize('until', [None, at(100)])
 def test_a_lease_that_needs_nothing_more_can_start_at_once(until):
-    wishes = Case((hosts(1),), {0: []}, ((0,),), ({},)).wishes(0)
-    assert list(openings.starts(wishes, at(0), seconds(9), until)) == [at(0)]
+    prospects = Case((hosts(1),), {0: []}, ((0,),), ({},)).prospects(0)
+    assert list(openings.starts(prospects, at(0), seconds(9), until)) == [
+        at(0)
+    ]
 
 
 def test_leases_in_the_last_year_that_there_is_are_no_matter():
     last = booking.NOW.replace(year=9998, month=12, day=31)
-    line = openings.line(
-        [openings.Hold(at(0), last - booking.datetime.timedelta(days=1))],
+    line = levels.line(
+        [levels.Load(at(0), last - booking.datetime.timedelta(days=1))],
         at(0),
     )
-    wishes = [openings.Wish(hosts(1), {1: line})]
+    prospects = [openings.Prospect(hosts(1), {1: line})]
     assert not list(
-        openings.starts(wishes, at(0), booking.datetime.timedelta(days=9999))
+        openings.starts(
+            prospects, at(0), booking.datetime.timedelta(days=9999)
+        )
     )

@@ -7,6 +7,7 @@ import pytest
 
 from nova_reservations import objects
 from nova_reservations.objects import demand
+from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import wishes
@@ -60,7 +61,10 @@ def queued(*kinds, start=0, end=1, arrival=1):
 
 def use(start, end, vcpus=None, replaced=False):
     """Return the use of a whole resource, or of so many VCPUs."""
-    return wishes.Use(
+    return holding.Held(
+        1,
+        1,
+        'another',
         NOON + start * HOUR,
         NOON + end * HOUR,
         vcpus is None,
@@ -69,14 +73,14 @@ def use(start, end, vcpus=None, replaced=False):
     )
 
 
-def thing(number=1, colour='red', uses=(), resource_type=objects.HOST):
+def thing(number=1, colour='red', held=(), resource_type=objects.HOST):
     return wishes.FreedResource(
         number,
         resource_type,
         {'colour': colour} if resource_type == objects.HOST else {},
         (),
         (objects.Inventory('VCPU', 4, 0, 1, 4, 1, 1.0),),
-        uses,
+        held,
     )
 
 
@@ -96,28 +100,28 @@ class TestWhatIsFree:
         ],
     )
     def test_a_window_that_begins_now_minds_what_is_over(self, used, free):
-        assert is_free(thing(uses=[used]), wish(start=0, end=2)) is free
+        assert is_free(thing(held=[used]), wish(start=0, end=2)) is free
 
     def test_a_later_window_does_not(self):
         it = wish(start=2, end=3)
-        assert is_free(thing(uses=[use(-2, -1), use(0, 2), use(3, 4)]), it)
+        assert is_free(thing(held=[use(-2, -1), use(0, 2), use(3, 4)]), it)
 
     def test_the_time_for_cleaning_is_around_it(self):
         it = wish(start=2, end=3)
-        assert not is_free(thing(uses=[use(0, 2)]), it, cleaning=HOUR)
-        assert not is_free(thing(uses=[use(3, 4)]), it, cleaning=HOUR)
+        assert not is_free(thing(held=[use(0, 2)]), it, cleaning=HOUR)
+        assert not is_free(thing(held=[use(3, 4)]), it, cleaning=HOUR)
 
     def test_a_share_has_room_beside_others(self):
-        held = thing(uses=[use(0, 1, vcpus=3)])
+        held = thing(held=[use(0, 1, vcpus=3)])
         assert is_free(held, wish(ask=share(slots=2)))
         assert not is_free(held, wish(ask=share(slots=2, affinity=True)))
         assert not is_free(held, wish(ask=share(vcpus=2)))
 
     def test_a_share_is_of_nothing_that_another_has_as_a_whole(self):
-        assert not is_free(thing(uses=[use(0, 1)]), wish(ask=share()))
+        assert not is_free(thing(held=[use(0, 1)]), wish(ask=share()))
 
     def test_nobody_knows_when_what_was_replaced_is_left(self):
-        held = thing(uses=[use(0, 1, vcpus=4, replaced=True)])
+        held = thing(held=[use(0, 1, vcpus=4, replaced=True)])
         assert not is_free(held, wish(start=2, end=3, ask=share()))
 
     def test_a_resource_that_is_no_host_meets_no_requirement(self):
