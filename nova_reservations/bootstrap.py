@@ -73,7 +73,7 @@ from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.rating import base as rated
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 NAMESPACE = names.RESOURCE_TYPES
 ENFORCEMENT = 'nova_reservations.enforcement'

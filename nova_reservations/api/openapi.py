@@ -24,7 +24,7 @@ from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.schemas import resource_types
 from nova_reservations.api.schemas import resources
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 _DESCRIPTION = """\
 Advance reservations of hosts and capacity, inside Nova. Paths are below the

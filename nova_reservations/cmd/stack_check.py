@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.engine.audit import stack_audit
-from nova_reservations.plugins.resource_types import stack_parts
-from nova_reservations.plugins.resource_types import stack_tokens
+from nova_reservations.types.heat import stack_parts
+from nova_reservations.types.heat import stack_tokens
 
 
 def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:

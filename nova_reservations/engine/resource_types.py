@@ -11,7 +11,7 @@ from nova_reservations.db.resources import properties
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 class Types(dict[str, base.ResourceType]):

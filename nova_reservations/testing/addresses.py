@@ -6,10 +6,10 @@ from nova_reservations import ports
 from nova_reservations.objects import address as addresses
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.monitors import floatingip as monitor
-from nova_reservations.plugins.resource_types import floatingip
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_networks
 from nova_reservations.testing import region as regions
+from nova_reservations.types.neutron import floatingip
+from nova_reservations.types.servers import host
 
 TYPES = {
     objects.HOST: host.PhysicalHost,

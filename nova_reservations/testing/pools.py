@@ -5,11 +5,11 @@ from nova_reservations import objects
 from nova_reservations.objects import pool as pools
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.monitors import volume as monitor
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import storage
-from nova_reservations.plugins.resource_types import volume
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import region as regions
+from nova_reservations.types.cinder import storage
+from nova_reservations.types.cinder import volume
+from nova_reservations.types.servers import host
 
 STORAGE = 'physical:storage'
 

@@ -38,13 +38,13 @@ from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.monitors import compute
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
 from nova_reservations.testing import pace
 from nova_reservations.testing import picture
 from nova_reservations.testing import template
+from nova_reservations.types import base
+from nova_reservations.types.servers import host
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 

@@ -6,9 +6,9 @@ from nova_reservations import ports
 from nova_reservations.objects import segment
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.monitors import network as monitor
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import network
 from nova_reservations.testing import region as regions
+from nova_reservations.types.neutron import network
+from nova_reservations.types.servers import host
 
 PHYSICAL = 'physnet1'
 

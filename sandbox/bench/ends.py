@@ -19,7 +19,7 @@ from nova_reservations import conf as options
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine.worker import worker
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 from sandbox import person
 from sandbox.bench import fleet
 from sandbox.bench import subject as su

@@ -10,7 +10,7 @@ from typing import Any
 
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 @functools.lru_cache

@@ -15,8 +15,8 @@ from nova_reservations.db.upkeep import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine.audit.findings import Finding
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import stack as stacks
-from nova_reservations.plugins.resource_types import stack_tokens
+from nova_reservations.types.heat import stack as stacks
+from nova_reservations.types.heat import stack_tokens
 
 STACK = 'virtual:stack'
 

@@ -24,7 +24,7 @@ from nova_reservations.engine import resource_types
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 KINDS = 64
 """The most different requirements of promises that are looked up; each costs a

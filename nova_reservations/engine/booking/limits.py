@@ -33,7 +33,7 @@ from nova_reservations.objects import limits
 from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.planner import limits as planner
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from nova_reservations import objects
 from nova_reservations.engine import resource_types
 from nova_reservations.objects import ids
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import complex as complex_types
+from nova_reservations.types import base
+from nova_reservations.types import complex as complex_types
 
 MOST_RESERVATIONS = 64
 """The most reservations of a lease, with all parts."""

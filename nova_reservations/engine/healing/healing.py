@@ -37,8 +37,8 @@ from nova_reservations.engine.healing import operator_drains
 from nova_reservations.engine.healing import repair
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
 from nova_reservations.ports import fences
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import cordons as cordon_rows
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.objects import usage
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from nova_reservations.db.leases import access
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
-from nova_reservations.plugins.resource_types import at_once
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import at_once
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

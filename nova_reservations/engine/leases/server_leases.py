@@ -35,7 +35,7 @@ from nova_reservations.engine.leases import leases
 from nova_reservations.engine.leases import refusals
 from nova_reservations.objects import amounts
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from nova_reservations.db.holdings import leaving as leaving_db
 from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 Holdings = Sequence[objects.Holding]
 

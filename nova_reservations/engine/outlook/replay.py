@@ -31,7 +31,7 @@ from nova_reservations.objects import search
 from nova_reservations.objects import stock
 from nova_reservations.planner import replay
 from nova_reservations.planner import timelines
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 MOST = 100_000
 """The most refusals that are tried again."""

@@ -49,7 +49,7 @@ from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.objects import wishes
 from nova_reservations.planner import queueing
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from nova_reservations.engine import identity
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 class Bookings:

@@ -24,7 +24,7 @@ from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from nova_reservations.db.holdings import leaving
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 CHOICES = 2
 """How often other slots are chosen in place of those that were taken

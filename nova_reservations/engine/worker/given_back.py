@@ -28,7 +28,7 @@ from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import fewer_slots
 from nova_reservations.objects import demand as demands
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

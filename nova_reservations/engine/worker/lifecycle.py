@@ -38,7 +38,7 @@ from nova_reservations.engine.worker import joint_starts
 from nova_reservations.engine.worker import lost_at_starts
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

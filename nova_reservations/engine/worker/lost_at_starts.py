@@ -19,7 +19,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 NOT_AT_ALL = objects.Reason.plain(
     'Too few of its hosts can be used, and no others are free'

@@ -32,7 +32,7 @@ from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 

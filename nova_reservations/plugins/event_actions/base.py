@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,8 +27,8 @@ from nova_reservations.plugins.event_actions import base as event_action
 from nova_reservations.plugins.event_actions import email
 from nova_reservations.plugins.event_actions import snapshot
 from nova_reservations.plugins.event_actions import webhook
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import end_actions
+from nova_reservations.types import base
+from nova_reservations.types.servers import end_actions
 
 NAMESPACE = 'nova_reservations.event.actions'
 

@@ -7,7 +7,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.event_actions import base as event_action
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 
 class Snapshot(event_action.EventAction):

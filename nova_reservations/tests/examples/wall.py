@@ -9,7 +9,7 @@ from oslo_config import cfg
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.plugins.event_actions import base as event_action
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 OPTS = [cfg.StrOpt('wall', help='The folder that the screens show.')]
 

@@ -15,13 +15,13 @@ from nova_reservations.api.servers import lease_params
 from nova_reservations.api.views import leases as views
 from nova_reservations.db import models
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import instance
-from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_before_end
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine import test_shelving
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import instance
+from nova_reservations.types.servers import server as server_plugin
 
 FLAVOR = 'flavor:instance'
 TYPES = {

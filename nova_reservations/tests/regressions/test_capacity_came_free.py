@@ -18,11 +18,11 @@ from nova_reservations.db.leases import looks
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.monitors import base
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.examples.licences import licences
 from nova_reservations.tests.functional.engine.guaranteed import places
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import server
 
 TYPES = {
     objects.HOST: host.PhysicalHost,

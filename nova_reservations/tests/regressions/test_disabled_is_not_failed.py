@@ -11,7 +11,6 @@ from nova_reservations import exception
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
 from nova_reservations.objects import search
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import booking
 from nova_reservations.tests.regressions.failing_hosts import DISABLED
@@ -29,6 +28,7 @@ from nova_reservations.tests.regressions.failing_hosts import SLOT
 from nova_reservations.tests.regressions.failing_hosts import TWO_MINUTES
 from nova_reservations.tests.regressions.failing_hosts import used
 from nova_reservations.tests.regressions.failing_hosts import WHOLE
+from nova_reservations.types.servers import instance
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ stayed behind on it. Issue 13, item 10.
 
 import pytest
 
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.regressions.failing_hosts import CHANGED
 from nova_reservations.tests.regressions.failing_hosts import DISABLED
@@ -17,6 +16,7 @@ from nova_reservations.tests.regressions.failing_hosts import SILENT
 from nova_reservations.tests.regressions.failing_hosts import SLOT
 from nova_reservations.tests.regressions.failing_hosts import used
 from nova_reservations.tests.regressions.failing_hosts import WHOLE
+from nova_reservations.types.servers import instance
 
 
 @pytest.fixture

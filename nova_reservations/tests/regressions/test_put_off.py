@@ -9,7 +9,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.plugins.resource_types import host
+from nova_reservations.types.servers import host
 
 
 class Refused(host.PhysicalHost):

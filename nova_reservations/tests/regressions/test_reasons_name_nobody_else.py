@@ -12,9 +12,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api.views import leases as view
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 SECRET = 'secret'
 """Each name that belongs to others contains this."""

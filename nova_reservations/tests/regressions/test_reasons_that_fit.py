@@ -11,9 +11,9 @@ import pytest
 from nova_reservations import objects
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import reasons
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import region as regions
+from nova_reservations.types import base
+from nova_reservations.types.servers import host
 
 HOSTS = [f'{number:04}.{"compute" * 8}.example.org' for number in range(1300)]
 

@@ -9,8 +9,8 @@ import pytest
 from nova_reservations import objects
 from nova_reservations.db.holdings import healing
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 HERE = '["==", "$region", "RegionOne"]'
 SLOTS = 'virtual:instance'

@@ -19,8 +19,8 @@ from nova_reservations.engine.audit import audit
 from nova_reservations.engine.record import purge
 from nova_reservations.engine.worker import leftovers
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.tests.functional.nova import shared
+from nova_reservations.types.servers import instance
 
 DAY = datetime.timedelta(days=1)
 

@@ -20,11 +20,11 @@ from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 pytestmark = pytest.mark.backends
 

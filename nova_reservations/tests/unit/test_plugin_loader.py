@@ -10,9 +10,9 @@ from nova_reservations.compute import memory
 from nova_reservations.compute import resources
 from nova_reservations.compute import vcpu
 from nova_reservations.plugins.monitors import base as monitor
-from nova_reservations.plugins.resource_types import base as types
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
+from nova_reservations.types import base as types
+from nova_reservations.types.servers import host
 
 NAMESPACE = 'nova.compute.resources'
 OPTION = '[DEFAULT] compute_resources'

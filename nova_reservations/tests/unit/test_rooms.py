@@ -10,7 +10,7 @@ _PACKAGE = pathlib.Path(__file__).parents[2]
 _OVERVIEW = _PACKAGE.parent / 'doc/source/contributor/repo-overview.rst'
 
 _MOST_FILES = 20
-_FLOORS = ('api', 'cloud', 'db', 'engine', 'planner')
+_FLOORS = ('api', 'cloud', 'db', 'engine', 'planner', 'types')
 
 _ROOMS = [
     room.parent

@@ -13,7 +13,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 NAME = 'example:licence'
 # Clients that know no other type send everything as text.

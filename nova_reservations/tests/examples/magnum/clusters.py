@@ -13,8 +13,8 @@ from oslo_config import cfg
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import complex as complex_types
+from nova_reservations.types import base
+from nova_reservations.types import complex as complex_types
 
 GROUP = 'magnum'
 COUNT = {'type': 'integer', 'minimum': 1, 'maximum': 100}

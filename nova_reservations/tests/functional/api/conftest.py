@@ -33,11 +33,11 @@ from nova_reservations.api import middleware
 from nova_reservations.api import openapi
 from nova_reservations.api import routes
 from nova_reservations.db import api
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.policies import base as policies_base
 from nova_reservations.policies import leases as policies
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.examples.licences import licences
+from nova_reservations.types.servers import host
 
 HOSTS = ('h1', 'h2', 'h3')
 

@@ -13,8 +13,8 @@ from keystoneauth1 import token_endpoint
 import pytest
 
 from nova_reservations import ports
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import instance
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import instance
 
 HOST = {
     'resource_type': 'physical:host',

@@ -3,9 +3,9 @@
 
 import pytest
 
-from nova_reservations.plugins.resource_types import host as host_type
 from nova_reservations.policies import leases as policies
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.types.servers import host as host_type
 
 HOST = 'physical:host'
 TWO = {'resource_type': HOST, 'min': 2, 'max': 2}

@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 
 from nova_reservations.api import routes
-from nova_reservations.plugins.resource_types import base
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.types import base
 
 OPERATIONS = [
     (path, method)

@@ -13,11 +13,11 @@ from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import conftest
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
+from nova_reservations.types.servers import server
 from sandbox.bench import history
 
 # One process fills the databases, for all tests of the module.

@@ -9,13 +9,13 @@ import uuid
 
 from nova_reservations import objects
 from nova_reservations.objects import address
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import complex as complex_types
-from nova_reservations.plugins.resource_types import floatingip
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import addresses
 from nova_reservations.testing import copies
+from nova_reservations.types import base
+from nova_reservations.types import complex as complex_types
+from nova_reservations.types.neutron import floatingip
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 CLUSTER = 'test:cluster'
 SLOTS = 'virtual:instance'

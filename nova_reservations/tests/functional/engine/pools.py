@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
-from nova_reservations.plugins.resource_types import base
+from nova_reservations.types import base
 
 POOL = 'test:pool'
 GIB = 'STORAGE_GB'

@@ -16,11 +16,11 @@ from nova_reservations.db.holdings import commitments
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.objects import holds
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_shares
+from nova_reservations.types.servers import host
 
 HOSTS = ('one', 'two', 'three', 'four')
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}

@@ -9,10 +9,10 @@ from nova_reservations.engine.booking import parts
 from nova_reservations.engine.leases import series
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import complex as complex_types
 from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import clusters
+from nova_reservations.types import complex as complex_types
 
 NOTHING = 0, 0, 0
 ALL = 2, 2, 1

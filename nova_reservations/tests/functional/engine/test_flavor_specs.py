@@ -8,8 +8,8 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import host
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import host
 
 FLAVOR = 'flavor:instance'
 SSD = 'aggregate_instance_extra_specs:ssd'

@@ -10,13 +10,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.engine.worker import leftovers
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 VIRTUAL = 'virtual:instance'
 FLAVOR = 'flavor:instance'

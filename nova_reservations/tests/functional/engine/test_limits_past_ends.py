@@ -10,14 +10,14 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.tests.functional.engine import pools
 from nova_reservations.tests.functional.engine import test_end
 from nova_reservations.tests.functional.engine import test_lease_offers
 from nova_reservations.tests.functional.engine import test_limits
+from nova_reservations.types import base
+from nova_reservations.types.servers import host
 
 limit = test_limits.limit
 refused = test_limits.refused

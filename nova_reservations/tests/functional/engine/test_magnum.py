@@ -6,10 +6,10 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.examples.magnum import clusters
 from nova_reservations.tests.examples.magnum import stub
+from nova_reservations.types.servers import flavor
 
 CLUSTER = 'example:cluster'
 TYPES = {'flavor:instance': flavor.FlavorInstance, CLUSTER: clusters.Cluster}

@@ -14,15 +14,15 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
-from nova_reservations.plugins.resource_types import stack
 from nova_reservations.testing import fake_moves
 from nova_reservations.testing import stacks
 from nova_reservations.testing.fake_moves import Place
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import test_instances
+from nova_reservations.types.heat import stack
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 SLOTS = {
     'virtual:instance': instance.VirtualInstance,

@@ -18,12 +18,12 @@ from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.leases import series
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_replanning
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 DAY = datetime.timedelta(days=1)
 MINUTES_OF_A_DAY = 24 * 60

@@ -10,10 +10,10 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db.leases import server_failures
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import test_server_leases
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import server
 
 HEALED = ['degraded', 'healed']
 

@@ -14,11 +14,11 @@ from nova_reservations import ports
 from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import server
 
 
 @pytest.fixture

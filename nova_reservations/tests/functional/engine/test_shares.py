@@ -17,11 +17,11 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.objects import demand
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import profile
+from nova_reservations.types import base
+from nova_reservations.types.servers import host
 
 SHARE = 'test:share'
 HOURS = 6

@@ -10,10 +10,10 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db.leases import project_access
 from nova_reservations.engine.leases import sharing
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests.functional.engine.test_instances import slots
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 TYPES = {
     objects.HOST: host.PhysicalHost,

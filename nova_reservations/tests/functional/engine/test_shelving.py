@@ -11,11 +11,11 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import deleted_servers
-from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
+from nova_reservations.types.servers import server as server_plugin
 
 TYPES = {objects.SERVER: server_plugin.Server}
 

@@ -13,9 +13,6 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.objects import address as address_names
 from nova_reservations.objects import pool as pool_names
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import stack_parts
-from nova_reservations.plugins.resource_types.stack_templates import GROUP
 from nova_reservations.testing import fake_networks
 from nova_reservations.testing import stacks
 from nova_reservations.testing.stacks import address
@@ -30,6 +27,9 @@ from nova_reservations.tests.functional.engine.stack_leases import parts
 from nova_reservations.tests.functional.engine.stack_leases import refusal
 from nova_reservations.tests.functional.engine.stack_leases import sent
 from nova_reservations.tests.functional.engine.stack_leases import SERVERS
+from nova_reservations.types import base
+from nova_reservations.types.heat import stack_parts
+from nova_reservations.types.heat.stack_templates import GROUP
 
 
 @pytest.fixture

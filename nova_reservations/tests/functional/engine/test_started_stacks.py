@@ -12,7 +12,6 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.engine import identity
-from nova_reservations.plugins.resource_types import base
 from nova_reservations.testing import stacks
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -23,6 +22,7 @@ from nova_reservations.tests.functional.engine import test_used_servers
 from nova_reservations.tests.functional.engine.stack_leases import active
 from nova_reservations.tests.functional.engine.stack_leases import ask
 from nova_reservations.tests.functional.engine.stack_leases import SERVERS
+from nova_reservations.types import base
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ from nova_reservations.engine import lease_claims
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine import test_maintenance
 from nova_reservations.tests.functional.engine import test_server_leases
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import server
 
 TIMEOUT = 15
 """Minutes after which a lease counts as unused."""

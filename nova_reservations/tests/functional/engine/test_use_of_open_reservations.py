@@ -16,12 +16,12 @@ from nova_reservations.engine.record import usage_reports
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.objects import interval
 from nova_reservations.objects import usage_reports as reports
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_used_servers
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
 
 OUTSIDE = 'outside'
 SIZES = (test_used_servers.SMALL, test_used_servers.LARGE)

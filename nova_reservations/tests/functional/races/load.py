@@ -34,14 +34,14 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import compute
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import flavor
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
-from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
 from nova_reservations.tests.functional.engine import pools
+from nova_reservations.types import base
+from nova_reservations.types.servers import flavor
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
+from nova_reservations.types.servers import server
 
 HOSTS = [f'host{number}' for number in range(10)]
 """The hosts of the cloud."""

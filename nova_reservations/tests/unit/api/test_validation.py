@@ -11,7 +11,7 @@ from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
-from nova_reservations.plugins.resource_types import host
+from nova_reservations.types.servers import host
 
 SCHEMAS = [
     (f'{module.__name__.rpartition(".")[2]}.{name}', schema)

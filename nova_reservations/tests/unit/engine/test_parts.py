@@ -11,9 +11,9 @@ from nova_reservations import exception
 from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import parts
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
-from nova_reservations.plugins.resource_types import complex as complex_types
 from nova_reservations.tests.unit.engine import test_steps
+from nova_reservations.types import base
+from nova_reservations.types import complex as complex_types
 
 
 class Leaf(base.ResourceType):

@@ -4,10 +4,10 @@
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.plugins.resource_types import host
-from nova_reservations.plugins.resource_types import instance
-from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.tests.functional.engine.guaranteed import places
+from nova_reservations.types.servers import host
+from nova_reservations.types.servers import instance
+from nova_reservations.types.servers import server as server_plugin
 
 SLOTS = 'virtual:instance'
 TYPES = {

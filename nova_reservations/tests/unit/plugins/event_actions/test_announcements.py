@@ -19,10 +19,10 @@ from nova_reservations.plugins.event_actions import base as event_action
 from nova_reservations.plugins.event_actions import email
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.event_actions import webhook
-from nova_reservations.plugins.resource_types import base
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.unit.engine import test_steps
-from nova_reservations.tests.unit.plugins.resource_types import test_types
+from nova_reservations.tests.unit.types import test_types
+from nova_reservations.types import base
 
 SECRET = 'a shared secret'
 

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Types of resource that can be leased."""

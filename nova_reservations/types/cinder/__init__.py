@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes, and whole storage pools, in Cinder."""

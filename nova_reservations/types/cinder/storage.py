@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole storage pools: the resource type ``physical:storage``."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import demand
+from nova_reservations.objects import pool
+from nova_reservations.types import base
+from nova_reservations.types.cinder import pools
+from nova_reservations.types.cinder import volume_ends
+
+
+class Storage(pools.Pools):
+    """Whole pools: the project creates volumes in them itself, as many as
+    there is room for."""
+
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': {
+            'amount': pools.AMOUNT,
+            'volume_type': pools.VOLUME_TYPE,
+            'end_action': {'enum': list(volume_ends.NAMES)},
+        },
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = schema
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            'amount': pools.amount(asked),
+            'volume_type': asked.get('volume_type'),
+            'end_action': asked.get('end_action') or volume_ends.DELETE,
+        }
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        return demand.Demand(
+            pool.VOLUME,
+            params['amount'],
+            params['amount'],
+            pools.leading(params['volume_type']),
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        for each in booking.resources:
+            self.cloud.volumes.ensure_type(
+                ports.ReservedPool(
+                    booking.reservation.id,
+                    booking.lease.project_id,
+                    each,
+                    booking.database,
+                ),
+                booking.check,
+            )
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        """Return in addition the volume types with which the project can
+        create volumes, without those of pools that have failed."""
+        return {
+            **super().usage(lease, reservation, resources, servers),
+            'volume_types': sorted(
+                each.name
+                for each, _ in self.find_types(reservation, resources)
+                if lease.project_id in self.cloud.volumes.find_access(each)
+            ),
+        }

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floating IPs: the resource type ``virtual:floatingip``."""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import address as addresses
+from nova_reservations.objects import demand
+from nova_reservations.objects import requirements
+from nova_reservations.types import base
+from nova_reservations.types.neutron import neutron
+
+MOST = 1_000
+
+_PROPERTIES = {
+    'network_id': {
+        'type': 'string',
+        'minLength': 1,
+        'maxLength': 36,
+        'description': 'the ID of the external network',
+    },
+    'amount': {
+        'oneOf': [
+            {'type': 'integer', 'minimum': 1, 'maximum': MOST},
+            {
+                'type': 'string',
+                'pattern': '^[1-9][0-9]{0,3}$',
+                'description': 'a whole number from 1 on',
+            },
+        ]
+    },
+    'required_floatingips': {
+        'type': 'array',
+        'items': {'type': 'string', 'maxLength': 64},
+        'maxItems': MOST,
+        'uniqueItems': True,
+        'description': 'addresses that must be among them',
+    },
+}
+
+
+class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
+    """Addresses of an external network, of which nobody else can have a
+    floating IP.
+
+    The addresses are outside of Neutron's allocation pools. At the start
+    each becomes a floating IP of the project that bears the reservation's ID;
+    at the end the floating IP is deleted.
+
+    Decision 0050: doc/source/decisions/0050-addresses
+    """
+
+    noun: ClassVar[str] = 'floating IP'
+    nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
+    place: ClassVar[str] = 'address'
+    enrolled_by: ClassVar[str | None] = 'floatingips'
+    given_properties: ClassVar[Collection[str]] = (
+        addresses.NETWORK,
+        addresses.SUBNET,
+    )
+    # The values are networks, and not every project may see each of them.
+    # Requests name a network as network_id; look_up_all() checks that it is
+    # visible to the project.
+    hidden_properties: ClassVar[Collection[str]] = given_properties
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'required': ['network_id', 'amount'],
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'additionalProperties': False,
+    }
+
+    def look_up_all(
+        self, asked: Sequence[Mapping[str, Any]], project_id: str
+    ) -> Sequence[Mapping[str, Any]]:
+        """Check that the project sees the networks, looking up each once.
+
+        :raises: InvalidInput, CloudUnavailable
+        """
+        for network_id in dict.fromkeys(
+            each['network_id'] for each in asked if 'network_id' in each
+        ):
+            network = self.cloud.networks.find_network(network_id, project_id)
+            if network is None:
+                raise exception.InvalidInput(
+                    f'Failed to find network {network_id}'
+                )
+            if not network.external:
+                raise exception.InvalidInput(
+                    f'Network {network_id} is not external, so that it has '
+                    'no floating IPs'
+                )
+        return asked
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        amount = int(asked['amount'])
+        if not 1 <= amount <= MOST:
+            raise exception.InvalidInput(
+                f'amount must be between 1 and {MOST}'
+            )
+        required = sorted(
+            {*map(addresses.plain, asked.get('required_floatingips') or ())}
+        )
+        if len(required) > amount:
+            raise exception.InvalidInput(
+                'Too many required_floatingips: there can be no more than '
+                f'amount, {amount}'
+            )
+        return {
+            'network_id': asked['network_id'],
+            'amount': amount,
+            'required_floatingips': required,
+        }
+
+    def check_active_change(
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        before = reservation.params
+        if params['network_id'] != before['network_id']:
+            why = 'its addresses are in another network'
+        elif params['amount'] < before['amount']:
+            why = 'it can not give addresses back before its end'
+        elif params['required_floatingips'] not in (
+            before['required_floatingips'],
+            [],
+        ):
+            why = 'required_floatingips can only be emptied'
+        else:
+            return
+        raise base.refused_change(reservation, why)
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        network_id = params['network_id']
+        return demand.Demand(
+            addresses.FLOATING_IP,
+            params['amount'],
+            params['amount'],
+            requirements.Comparison('==', addresses.NETWORK, network_id),
+            frozenset(
+                addresses.name(address, network_id)
+                for address in params['required_floatingips']
+            ),
+        )
+
+    def ranged(
+        self, params: Mapping[str, Any], minimum: int, maximum: int
+    ) -> dict[str, Any]:
+        return {**params, 'amount': minimum}
+
+    def find(
+        self, resources: base.Resources
+    ) -> Iterator[tuple[objects.Resource, ports.FloatingIP | None]]:
+        of_network: dict[str, dict[str, objects.Resource]] = {}
+        for resource in resources:
+            address, network_id = addresses.parse(resource.name)
+            of_network.setdefault(network_id, {})[address] = resource
+        for network_id, theirs in of_network.items():
+            found = self.cloud.networks.find_floating_ips(network_id, theirs)
+            for address in sorted(theirs):
+                yield theirs[address], found.get(address)
+
+    def label(self, resource: objects.Resource) -> str:
+        return addresses.parse(resource.name)[0]
+
+    def create(
+        self,
+        booking: base.Booking,
+        resource: objects.Resource,
+        mark: ports.Mark,
+    ) -> None:
+        address, network_id = addresses.parse(resource.name)
+        try:
+            self.cloud.networks.create_floating_ip(
+                network_id,
+                address,
+                booking.lease.project_id,
+                mark,
+                booking.check,
+            )
+        except exception.CloudRefused as error:
+            # Neutron's refusal does not tell a full quota from a port.
+            if self.cloud.networks.find_ports(network_id, [address]):
+                raise self.taken(booking, resource) from error
+            raise
+
+    def tag(
+        self, found: ports.FloatingIP, mark: ports.Mark, check: ports.Check
+    ) -> None:
+        self.cloud.networks.tag(found, mark, check)
+
+    def delete(
+        self, found: ports.FloatingIP, booking: base.Booking
+    ) -> Sequence[objects.Reason]:
+        self.cloud.networks.delete_floating_ip(found, booking.check)
+        return ()
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        return {
+            'floatingips': sorted(
+                addresses.parse(each.name)[0] for each in resources
+            )
+        }

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on segments of physical networks: the resource type
+``virtual:network``, which has the second name ``network``."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from typing import ClassVar
+from typing import TypeVar
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import demand
+from nova_reservations.objects import requirements
+from nova_reservations.objects import segment as segments
+from nova_reservations.types import base
+from nova_reservations.types.neutron import neutron
+
+_PROPERTIES = {
+    'network_name': {'type': 'string', 'minLength': 1, 'maxLength': 255},
+    'network_description': {'type': 'string', 'maxLength': 255},
+    'network_properties': {
+        **base.EXPRESSION,
+        'description': 'what its segment must be',
+    },
+    'resource_properties': {
+        **base.EXPRESSION,
+        'description': 'the same; both must hold',
+    },
+    'before_end': {
+        'enum': ['', 'default', None],
+        'description': 'for clients of Blazar that send it: nothing is done '
+        'with a network before the end',
+    },
+}
+
+T = TypeVar('T')
+
+
+class Network(neutron.InNeutron[ports.SegmentNetwork]):
+    """A VLAN of a physical network that no other network uses.
+
+    At the start the VLAN becomes a network of the project. At the end the
+    network is deleted, with its subnets. Before that, ports of the lease's
+    servers are deleted. Other ports are waited for, because the project may
+    need them elsewhere.
+
+    Decision 0053: doc/source/decisions/0053-networks
+    """
+
+    noun: ClassVar[str] = 'network'
+    nouns: ClassVar[tuple[str, str]] = 'network', 'networks'
+    place: ClassVar[str] = 'VLAN'
+    resource_type: ClassVar[str | None] = segments.NETWORK
+    enrolled_by: ClassVar[str | None] = 'networks'
+    given_properties: ClassVar[Collection[str]] = segments.FACTS
+    wants_lease_servers: ClassVar[bool] = True
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'required': ['network_name'],
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'additionalProperties': False,
+    }
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        params = {
+            'network_name': asked['network_name'],
+            'network_description': asked.get('network_description') or '',
+            'network_properties': asked.get('network_properties') or '',
+            'resource_properties': asked.get('resource_properties') or '',
+        }
+        _requirements(params)
+        return params
+
+    def check_active_change(
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        if params != reservation.params:
+            raise base.refused_change(
+                reservation,
+                'its network is there: change its name and its description '
+                'in Neutron',
+            )
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        return demand.Demand(segments.NETWORK, 1, 1, _requirements(params))
+
+    def find(
+        self, resources: base.Resources
+    ) -> Iterator[tuple[objects.Resource, ports.SegmentNetwork | None]]:
+        of_network: dict[str, dict[int, objects.Resource]] = {}
+        for resource in resources:
+            where = segments.Segment.named(resource.name)
+            theirs = of_network.setdefault(where.physical_network, {})
+            theirs[where.vlan] = resource
+        for physical_network, theirs in of_network.items():
+            found = self.cloud.segments.find_networks(physical_network, theirs)
+            for vlan in sorted(theirs):
+                yield theirs[vlan], found.get(vlan)
+
+    def label(self, resource: objects.Resource) -> str:
+        return str(segments.Segment.named(resource.name))
+
+    def create(
+        self,
+        booking: base.Booking,
+        resource: objects.Resource,
+        mark: ports.Mark,
+    ) -> None:
+        params = booking.reservation.params
+        self.cloud.segments.create_network(
+            segments.Segment.named(resource.name),
+            params['network_name'],
+            params['network_description'],
+            booking.lease.project_id,
+            mark,
+            booking.check,
+        )
+
+    def tag(
+        self,
+        found: ports.SegmentNetwork,
+        mark: ports.Mark,
+        check: ports.Check,
+    ) -> None:
+        self.cloud.segments.tag(found, mark, check)
+
+    def delete(
+        self, found: ports.SegmentNetwork, booking: base.Booking
+    ) -> Sequence[objects.Reason]:
+        """Delete the ports of the lease's servers, and then the network if it
+        has no other ports."""
+        reasons: list[objects.Reason] = []
+        for port in self.cloud.segments.find_ports(found):
+            if port.is_of_server and port.device_id in booking.lease_servers:
+                reasons += _unless_refused(
+                    self.cloud.segments.delete_port,
+                    port,
+                    booking.check,
+                    f'port {port.id} of a server can not be deleted',
+                )
+            else:
+                reasons.append(_stays(port, booking.lease.project_id))
+        return reasons or _unless_refused(
+            self.cloud.segments.delete_network,
+            found,
+            booking.check,
+            f'network {found.id} is in use',
+        )
+
+    def leave(
+        self, found: ports.SegmentNetwork, booking: base.Booking
+    ) -> Sequence[objects.Reason]:
+        """Delete a replaced network, once the reservation has another one and
+        the project has moved all ports out of this one."""
+        if not self._is_left(found, booking):
+            return ()
+        return _unless_refused(
+            self.cloud.segments.delete_network,
+            found,
+            booking.check,
+            f'network {found.id} is in use',
+        )
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        vacated, movable = [], False
+        for resource, found in self.find(booking.left):
+            if found is None or not neutron.is_of(found, booking):
+                vacated.append(resource)
+            elif self._is_left(found, booking):
+                movable = True
+        return base.Remains(tuple(vacated), movable)
+
+    def _is_left(
+        self, found: ports.SegmentNetwork, booking: base.Booking
+    ) -> bool:
+        return bool(booking.resources) and not self.cloud.segments.find_ports(
+            found
+        )
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        return {
+            'networks': [
+                {
+                    'id': found.id,
+                    'physical_network': found.segment.physical_network,
+                    'segment_id': found.segment.vlan,
+                }
+                for _, found in self.find(tuple(resources))
+                if found is not None and found.project_id == lease.project_id
+            ]
+        }
+
+
+def _requirements(
+    params: Mapping[str, Any],
+) -> requirements.Expression | None:
+    """:raises: InvalidInput"""
+    both = [
+        found
+        for name in ('network_properties', 'resource_properties')
+        if (
+            found := requirements.parse(
+                params[name], facts=requirements.OF_OTHERS
+            )
+        )
+    ]
+    return (
+        requirements.AllOf(tuple(both))
+        if len(both) > 1
+        else next(iter(both), None)
+    )
+
+
+def _stays(port: ports.NetworkPort, project_id: str) -> objects.Reason:
+    """Return the reason why a port keeps its network.
+
+    The owner of the network may see the port's ID, but nothing else of
+    another project."""
+    kind = port.owner or 'nothing'
+    whole = (
+        f'port {port.id} of project {port.project_id}, of {kind} '
+        f'{port.device_id}'.rstrip()
+        + ', is in the network: delete it'
+    )
+    if port.is_of_router and port.project_id == project_id:
+        return objects.Reason.plain(
+            f'router {port.device_id} has port {port.id} in the network: '
+            'remove its interface'
+        )
+    return objects.Reason(
+        f'port {port.id} is in the network: delete it', whole
+    )
+
+
+def _unless_refused(
+    delete: Callable[[T, ports.Check], None],
+    what: T,
+    check: ports.Check,
+    told: str,
+) -> list[objects.Reason]:
+    """Delete something; return the reason if Neutron has refused it."""
+    try:
+        delete(what, check)
+    except exception.CloudRefused as error:
+        return [objects.Reason(told, str(error))]
+    return []
