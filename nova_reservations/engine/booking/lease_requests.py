@@ -85,10 +85,9 @@ class LeaseChanges:
     :ivar reservations: reservation id -> the changed parts of its request.
     :ivar acknowledged: ids of reservations whose owner knows that their
         resources were changed.
-    :ivar empty: reservation id -> ids of resources that may be given back and
-        had nothing on them when Nova was asked.
-    :ivar held: reservation id -> how many of its slots were held then, of
-        reservations that are to have fewer slots; None: nobody can tell.
+    :ivar used: reservation id -> resource id -> how many of its slots, or of
+        it as a whole, were used when Nova was asked; of reservations that are
+        to give some back. None: nobody can tell.
     :ivar part_changes: parts that are added or removed as the reservation that
         they are part of changes; changed parts are in ``reservations``.
     :ivar review: refuses parts that its user may not ask for.
@@ -102,10 +101,9 @@ class LeaseChanges:
         default_factory=dict
     )
     acknowledged: Collection[str] = ()
-    empty: Mapping[str, Collection[int]] = dataclasses.field(
+    used: Mapping[str, Mapping[int, int] | None] = dataclasses.field(
         default_factory=dict
     )
-    held: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
     part_changes: parts.Changes = parts.NO_CHANGES
     review: parts.Review = parts.allow
 

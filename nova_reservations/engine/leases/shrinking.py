@@ -22,42 +22,50 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import leaving as leaving_db
 from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 from nova_reservations.types import base
 
 Holdings = Sequence[objects.Holding]
 
+_NOTHING: Mapping[str, Mapping[str, object]] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Change:
+    """A change that is asked of a reservation.
+
+    :ivar asked: the change alone.
+    :ivar after: the reservation with the params that are asked for.
+    :ivar names: of whole resources to give back.
+    """
+
+    before: objects.Reservation
+    asked: Mapping[str, object]
+    after: objects.Reservation
+    demand: demands.Ask
+    names: Collection[str]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
-    """Resources that a reservation is asked to give back.
+    """Whole resources, or slots, that a reservation is asked to give back.
 
-    :ivar held: what the reservation has, without what is leaving already.
-    :ivar named: resources to give back that the request names.
-    :ivar count: how many resources to give back.
     :ivar after: the reservation as it will be.
+    :ivar holdings: whole resources that it has, without what is leaving
+        already; or those on which it has slots.
+    :ivar has: how many whole resources, or slots, it has now.
+    :ivar count: how many of them to give back.
+    :ivar named: whole resources to give back that the request names.
     """
 
     before: objects.Reservation
     after: objects.Reservation
-    held: Holdings
-    named: Holdings
-    count: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Slots:
-    """Slots that a reservation is asked to give back.
-
-    :ivar holdings: the resources on which it has slots.
-    :ivar count: how many slots it has now.
-    """
-
-    before: objects.Reservation
-    after: objects.Reservation
+    is_whole: bool
     holdings: Holdings
+    has: int
     count: int
-    wanted: int
+    named: Holdings = ()
 
 
 class Shrinking:
@@ -74,40 +82,32 @@ class Shrinking:
         params: Mapping[str, Mapping[str, object]],
         now: datetime.datetime,
     ) -> lease_requests.LeaseChanges:
-        """Ask the cloud which resources that may be given back are empty.
+        """Ask the cloud what is used of all that may be given back.
 
         :param params: reservation id -> the params that are asked for
         :raises: InvalidInput, InvalidState, CloudUnavailable
         """
         with self.database.reader() as session:
-            parts = _parts(session, self.types, seen, changes, params)
-            fewer = _slots(session, self.types, seen, params)
+            parts = _parts(
+                session, self.types, seen, params, changes.reservations
+            )
         return dataclasses.replace(
             changes,
-            empty={
-                part.before.id: self._empty(seen, part, now) for part in parts
-            },
-            held={
-                part.before.id: self._held(seen, part, now) for part in fewer
+            used={
+                part.before.id: self._used(seen, part, now) for part in parts
             },
         )
 
-    def _empty(
+    def _used(
         self, lease: objects.Lease, part: _Part, now: datetime.datetime
-    ) -> frozenset[int]:
-        kind = self.types[part.before.resource_type]
-        resources = tuple(holding.resource for holding in part.held)
-        booking = base.Booking.looked_at(lease, part.before, resources, now)
-        return frozenset(resource.id for resource in kind.unused(booking))
-
-    def _held(
-        self, lease: objects.Lease, part: _Slots, now: datetime.datetime
-    ) -> int | None:
+    ) -> Mapping[int, int] | None:
         kind = self.types[part.before.resource_type]
         resources = tuple(holding.resource for holding in part.holdings)
         booking = base.Booking.looked_at(lease, part.before, resources, now)
-        held = kind.slots_held(booking)
-        return None if held is None else sum(held.values())
+        if not part.is_whole:
+            return kind.slots_held(booking)
+        unused = {resource.id for resource in kind.unused(booking)}
+        return {each.id: int(each.id not in unused) for each in resources}
 
 
 def close(
@@ -129,23 +129,26 @@ def close(
         for item in lease.reservations
         if item.id in changes.reservations
     }
-    parts = _parts(session, types, seen, changes, params)
-    fewer = [
+    parts = [
         part
-        for part in _slots(session, types, seen, params)
+        for part in _parts(session, types, seen, params, changes.reservations)
         # If nobody can tell how many slots are held, all of them stay.
-        if changes.held.get(part.before.id, 0) is not None
+        if changes.used.get(part.before.id, {}) is not None
     ]
-    if not parts and not fewer:
+    if not parts:
         return None
     after = {part.after.id: part.after for part in parts}
-    after |= {part.after.id: part.after for part in fewer}
     _check_alone(types, seen, lease, after)
-    for slots in fewer:
-        _check_not_held(slots, changes)
     for part in parts:
-        chosen = _choose(part, changes.empty.get(part.before.id))
-        leaving_db.mark(session, part.before.id, chosen, now)
+        used = changes.used.get(part.before.id)
+        if used is None:
+            # The change became one that shrinks only after Nova was asked.
+            raise exception.Contended
+        if part.is_whole:
+            chosen = _choose(part, used)
+            leaving_db.mark(session, part.before.id, chosen, now)
+        else:
+            _check_not_held(part, used)
     return dataclasses.replace(
         lease,
         prepared=False,
@@ -165,7 +168,7 @@ def check_none_leaves(
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
     )
-    if _slots(session, types, lease, params) or any(
+    if _parts(session, types, lease, params) or any(
         holding.leaving_at is not None
         for holdings in held.values()
         for holding in holdings
@@ -182,106 +185,112 @@ def check_none_leaves(
 def _parts(
     session: api.Session,
     types: resource_types.Types,
-    seen: objects.Lease,
-    changes: lease_requests.LeaseChanges,
+    lease: objects.Lease,
     params: Mapping[str, Mapping[str, object]],
+    asked: Mapping[str, Mapping[str, object]] = _NOTHING,
 ) -> list[_Part]:
-    """Return what is to be given back by each reservation that gives any."""
-    parts = []
-    for item in seen.reservations:
-        asked = changes.reservations.get(item.id)
-        if asked is None:
-            continue
-        names = types.named(item.resource_type).released(asked)
-        if seen.status == states.Lease.ACTIVE:
-            parts.append(
-                _part(session, types, item, asked, params[item.id], names)
-            )
-        elif names:
-            raise base.refused_change(
-                item, 'only an active lease has hosts that it could release'
-            )
+    """Return what is to be given back by each reservation that gives any:
+    whole resources if it is asked for fewer, and slots above what these params
+    ask for.
+
+    :param asked: reservation id -> the change alone
+    :raises: InvalidInput, InvalidState
+    """
+    changes = _changes(types, lease, params, asked)
+    ids = [change.before.id for change in changes]
+    if not ids:
+        return []
+    held = allocations.holdings(session, ids)
+    slots = allocations.slots(session, ids)
+    parts = [
+        _wholes(types[change.before.resource_type], change, held[key])
+        if change.demand.exclusive
+        else _slots(change, change.demand, held[key], slots.get(key, {}))
+        for key, change in zip(ids, changes, strict=True)
+    ]
     return [part for part in parts if part is not None]
 
 
-def _slots(
-    session: api.Session,
+def _changes(
     types: resource_types.Types,
     lease: objects.Lease,
     params: Mapping[str, Mapping[str, object]],
-) -> list[_Slots]:
-    """Return what is to be given back by each reservation of an active lease
-    that has more slots than these params ask for."""
-    if lease.status != states.Lease.ACTIVE:
-        return []
-    asked = []
+    asked: Mapping[str, Mapping[str, object]],
+) -> list[_Change]:
+    """Return the changes of those reservations of an active lease that may
+    give anything back."""
+    changes = []
     for item in lease.reservations:
-        if item.id in params and item.resource_type in types:
-            demand = types[item.resource_type].demand(params[item.id])
-            if demand is not None and not demand.exclusive:
-                asked.append((item, demand))
-    ids = [item.id for item, _ in asked]
-    if not ids:
-        return []
-    slots = allocations.slots(session, ids)
-    held = allocations.holdings(session, ids)
-    return [
-        _Slots(
-            item,
-            dataclasses.replace(item, params=params[item.id]),
-            [
-                holding
-                for holding in held[item.id]
-                if holding.resource.id in slots[item.id]
-            ],
-            sum(slots[item.id].values()),
-            demand.slots,
-        )
-        for item, demand in asked
-        if sum(slots.get(item.id, {}).values()) > demand.slots
-    ]
+        alone = asked.get(item.id)
+        kind = types.get(item.resource_type)
+        names: Collection[str] = ()
+        if alone is not None:
+            names = types.named(item.resource_type).released(alone)
+        if lease.status != states.Lease.ACTIVE:
+            if names:
+                raise base.refused_change(
+                    item,
+                    'only an active lease has hosts that it could release',
+                )
+        elif kind is not None and item.id in params:
+            demand = kind.demand(params[item.id])
+            if demand is not None and (
+                alone is not None or not demand.exclusive
+            ):
+                after = dataclasses.replace(item, params=params[item.id])
+                changes.append(
+                    _Change(item, alone or {}, after, demand, names)
+                )
+    return changes
 
 
-def _check_not_held(
-    part: _Slots, changes: lease_requests.LeaseChanges
-) -> None:
-    """:raises: InvalidState, Contended"""
-    if part.before.id not in changes.held:
-        # The change became one that shrinks only after Nova was asked.
-        raise exception.Contended
-    held = changes.held[part.before.id] or 0
-    if held > part.wanted:
-        had = objects.plural(part.count, 'slot is', 'slots are')
+def _slots(
+    change: _Change,
+    demand: demands.Share,
+    held: Holdings,
+    slots: Mapping[int, int],
+) -> _Part | None:
+    """:param slots: resource id -> how many the reservation has"""
+    has = sum(slots.values())
+    if has <= demand.slots:
+        return None
+    return _Part(
+        change.before,
+        change.after,
+        False,
+        [holding for holding in held if holding.resource.id in slots],
+        has,
+        has - demand.slots,
+    )
+
+
+def _check_not_held(part: _Part, used: Mapping[int, int]) -> None:
+    """:raises: InvalidState"""
+    held, wanted = sum(used.values()), part.has - part.count
+    if held > wanted:
+        had = objects.plural(part.has, 'slot is', 'slots are')
         raise base.refused_change(
             part.before,
-            f'{held} of its {had} used, and amount is to be {part.wanted}: '
+            f'{held} of its {had} used, and amount is to be {wanted}: '
             'delete or migrate servers first',
         )
 
 
-def _part(
-    session: api.Session,
-    types: resource_types.Types,
-    item: objects.Reservation,
-    asked: Mapping[str, object],
-    params: Mapping[str, object],
-    names: Collection[str],
+def _wholes(
+    kind: base.ResourceType, change: _Change, holdings: Holdings
 ) -> _Part | None:
     """:raises: InvalidState"""
-    kind = types[item.resource_type]
-    demand = kind.demand(params)
-    if demand is None or not demand.exclusive:
-        return None
-    [holdings] = allocations.holdings(session, [item.id]).values()
+    item, demand = change.before, change.demand
+    assert isinstance(demand, demands.Demand)
     held = [holding for holding in holdings if holding.stays]
-    named = _named(item, held, names)
+    named = _named(item, held, change.names)
     left = len(held) - len(named)
     if not named and left <= demand.maximum:
         return None
     minimum, maximum = demand.minimum, demand.maximum
-    if named and 'max' not in asked:
+    if named and 'max' not in change.asked:
         maximum = left
-    if named and 'min' not in asked:
+    if named and 'min' not in change.asked:
         minimum = min(minimum, maximum, left)
     if not 0 < minimum <= min(maximum, left):
         raise base.refused_change(
@@ -296,9 +305,11 @@ def _part(
             f'{objects.plural(len(named), "host is", "hosts are")} released',
         )
     after = dataclasses.replace(
-        item, params=kind.ranged(params, minimum, maximum)
+        item, params=kind.ranged(change.after.params, minimum, maximum)
     )
-    return _Part(item, after, held, named, len(held) - maximum)
+    return _Part(
+        item, after, True, held, len(held), len(held) - maximum, named
+    )
 
 
 def _named(
@@ -361,16 +372,14 @@ def _check_alone(
             )
 
 
-def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
+def _choose(part: _Part, used: Mapping[int, int]) -> list[int]:
     """Return the ids of the resources to give back: first those that are
     named, then failed ones, then those with the highest ids.
 
-    :param empty: ids of resources that had nothing on them when Nova was asked
-    :raises: InvalidState, Contended
+    :param used: resource id -> whether anything was on it when Nova was asked
+    :raises: InvalidState
     """
-    if empty is None:
-        # The change became one that shrinks only after Nova was asked.
-        raise exception.Contended
+    empty = {key for key, count in used.items() if not count}
     taken = [
         holding.resource.name
         for holding in part.named
@@ -386,7 +395,7 @@ def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
     others = sorted(
         (
             holding
-            for holding in part.held
+            for holding in part.holdings
             if holding.resource.id in empty
             and holding.resource.id not in chosen
         ),
@@ -397,7 +406,7 @@ def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
         raise base.refused_change(
             part.before,
             f'{objects.plural(part.count, "host is", "hosts are")} to be '
-            f'given back, and {len(chosen)} of its {len(part.held)} '
+            f'given back, and {len(chosen)} of its {part.has} '
             f'{"has" if len(chosen) == 1 else "have"} no servers: delete or '
             'migrate servers first',
         )

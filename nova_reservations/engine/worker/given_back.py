@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's part when an active lease gives back resources.
+"""The worker's part when an active lease gives back whole resources, or slots.
 
 Whole resources are taken out of the aggregate. As at an end, servers that were
 let in before have time to be seen. Resources that are empty then are released.
-If a server has come, the lease keeps its host, and the owner is told. For
-slots see ``fewer_slots.py``.
+
+Placement counts slots: once it has fewer of them, no new allocation can take
+more, and all earlier allocations are visible. So no time to settle is needed:
+the slots that are held are read after placement was changed.
+
+If a server has come meanwhile, the lease keeps its host or slot, and the owner
+is told.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
 
 from collections.abc import Collection
+from collections.abc import Mapping
 import dataclasses
 import datetime
+import itertools
 
 from oslo_log import log
 
@@ -26,8 +33,8 @@ from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
-from nova_reservations.engine.worker import fewer_slots
 from nova_reservations.objects import demand as demands
+from nova_reservations.planner import shrinking
 from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
@@ -39,16 +46,48 @@ BUILDING = datetime.timedelta(seconds=5)
 """The time between two looks at servers that are being built or moved."""
 
 
+CHOICES = 2
+"""How often other slots are chosen in place of those that were taken
+meanwhile. After that the lease keeps the taken slots, too."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
-    """Resources that a reservation gives back, and those it has to keep.
+    """Whole resources, or slots, that a reservation gives back; Nova has only
+    those that it keeps.
 
     :ivar after: the reservation as it is afterwards.
+    :ivar left: resource id -> how many slots stay, of resources of which some
+        are given back; whole resources: none.
+    :ivar given: names what is given back; left_over, what it keeps.
+    :ivar slot: what a slot holds; None: they are whole resources.
+    :ivar kept: ids of whole resources to which a server has come.
+    :ivar surplus: names what it keeps because of servers that have come.
     """
 
     after: objects.Reservation
-    empty: tuple[objects.Resource, ...]
-    kept: tuple[objects.Resource, ...]
+    left: Mapping[int, int]
+    given: str
+    left_over: str
+    slot: Mapping[str, int] | None = None
+    kept: Collection[int] = ()
+    surplus: str = ''
+
+    def write(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> None:
+        """Record what the reservation has lost, and what it keeps."""
+        if self.slot is not None:
+            leaving.lower(session, self.after.id, self.left, self.slot, now)
+        else:
+            leaving.release(session, self.after.id, [*self.left], now)
+            if self.kept:
+                leaving.keep(session, self.after.id, self.kept)
+        if self.surplus:
+            leases.set_params(session, lease, self.after, now)
 
 
 class GivenBack:
@@ -70,8 +109,8 @@ class GivenBack:
         :param current: the lease's reservations
         :raises: ClaimLost, CloudRefused, CloudUnavailable
         """
-        found = [fewer_slots.update(*each) for each in current]
-        fewer = [part for part in found if part is not None]
+        # Whole resources leave Nova by this, too.
+        slots = [_update(*each) for each in current]
         ids = [item.id for item in held.lease.reservations]
         with self.database.reader() as session:
             holdings = allocations.holdings(session, ids)
@@ -87,32 +126,23 @@ class GivenBack:
         if waiting is not None:
             return waiting
         parts = [_look(*each) for each in giving]
+        parts += [part for part in slots if part is not None]
 
         def write(session: api.Session) -> None:
-            if parts or fewer:
-                _write(session, held.lease, parts, fewer, now)
+            if parts:
+                _write(session, held.lease, parts, now)
 
         held.record(
-            now, prepared=True, status_reason=_reason(parts, fewer), then=write
+            now, prepared=True, status_reason=_reason(parts), then=write
         )
         for part in parts:
             LOG.info(
-                'Reservation %(id)s has given back %(empty)s, and keeps '
+                'Reservation %(id)s has given back %(given)s, and keeps '
                 '%(kept)s',
                 {
                     'id': part.after.id,
-                    'empty': _names(part.empty),
-                    'kept': _names(part.kept),
-                },
-            )
-        for slots in fewer:
-            LOG.info(
-                'Reservation %(id)s has given back slots of %(number)s '
-                'resources, and keeps %(count)s',
-                {
-                    'id': slots.reservation.id,
-                    'number': len(slots.slots),
-                    'count': slots.count,
+                    'given': part.given,
+                    'kept': part.left_over,
                 },
             )
         return steps.Again()
@@ -235,55 +265,146 @@ def _look(
                 after.params, demand.minimum, max(demand.maximum, count)
             ),
         )
-    return _Part(after, empty, kept)
+    names = ', '.join(item.name for item in kept)
+    return _Part(
+        after,
+        {item.id: 0 for item in empty},
+        ', '.join(item.name for item in empty) or 'none',
+        names or 'none',
+        kept=[item.id for item in kept],
+        surplus=names,
+    )
+
+
+def _update(kind: base.ResourceType, booking: base.Booking) -> _Part | None:
+    """Bring Nova in line with what the reservation has. It loses the slots
+    above what it asks for now; return these, or None if there are none.
+
+    :raises: ClaimLost, CloudRefused, CloudUnavailable
+    """
+    demand = _fewer_slots(kind, booking)
+    held = kind.slots_held(booking) if demand is not None else None
+    if demand is None or held is None:
+        _align(kind, booking)
+        return None
+    kept = _keep(kind, booking, demand.slots, held)
+    count = sum(kept.values())
+    left = {
+        key: slots for key, slots in kept.items() if slots < booking.slots[key]
+    }
+    item = booking.reservation
+    named = (
+        f'{objects.plural(count, "slot", "slots")} of reservation {item.id}'
+    )
+    return _Part(
+        dataclasses.replace(
+            item, params=kind.ranged(item.params, count, count)
+        ),
+        left,
+        f'slots of {len(left)} resources',
+        str(count),
+        slot=demand.amounts,
+        surplus=named if count > demand.slots else '',
+    )
+
+
+def _fewer_slots(
+    kind: base.ResourceType, booking: base.Booking
+) -> demands.Share | None:
+    """Return what the reservation asks for, if it has more slots than that."""
+    if not booking.slots:
+        return None
+    demand = kind.demand(booking.reservation.params)
+    if (
+        demand is None
+        or demand.exclusive
+        or sum(booking.slots.values()) <= demand.slots
+    ):
+        return None
+    return demand
+
+
+def _keep(
+    kind: base.ResourceType,
+    booking: base.Booking,
+    wanted: int,
+    held: Mapping[int, int],
+) -> dict[int, int]:
+    """Have Nova offer as many slots as are wanted; slots that were taken
+    meanwhile stay. Return resource id -> how many there are.
+
+    :param held: resource id -> slots that servers hold
+    """
+    usable = {resource.id for resource in booking.resources}
+    for choice in itertools.count(1):
+        kept = shrinking.kept(booking.slots, held, wanted, usable)
+        _align(kind, _with(booking, kept))
+        held = kind.slots_held(booking) or {}
+        there = _not_taken(kind, booking, kept)
+        if not there and all(
+            held.get(key, 0) <= count or count == booking.slots[key]
+            for key, count in kept.items()
+        ):
+            break
+        if choice > CHOICES:
+            # From now on no number of kept slots may fall, so the loop ends.
+            held = {
+                key: max(count, held.get(key, 0), key in there)
+                for key, count in kept.items()
+            }
+    return kept
+
+
+def _not_taken(
+    kind: base.ResourceType, booking: base.Booking, kept: Mapping[int, int]
+) -> set[int]:
+    """Return the ids of resources of which Nova still has all slots, though
+    none is to be kept: a server held one when they were to be taken away. That
+    server may have left since, and another one come."""
+    if all(kept.values()):
+        return set()
+    offered = kind.slots_offered(booking)
+    return {key for key, count in kept.items() if not count and key in offered}
+
+
+def _with(booking: base.Booking, slots: Mapping[int, int]) -> base.Booking:
+    return dataclasses.replace(
+        booking,
+        slots=slots,
+        resources=tuple(
+            resource for resource in booking.resources if slots[resource.id]
+        ),
+    )
+
+
+def _align(kind: base.ResourceType, booking: base.Booking) -> None:
+    if booking.left:
+        kind.heal(booking)
+    else:
+        kind.update(booking)
 
 
 def _write(
     session: api.Session,
     lease: objects.Lease,
     parts: Collection[_Part],
-    fewer: Collection[fewer_slots.Fewer],
     now: datetime.datetime,
 ) -> None:
-    ids = [
-        *(part.after.id for part in parts),
-        *(slots.reservation.id for slots in fewer),
-    ]
-    due_leases.wake_successors(session, ids, now)
-    freed = fewer_slots.write(session, lease, fewer, now)
+    due_leases.wake_successors(session, [part.after.id for part in parts], now)
     for part in parts:
-        empty = [resource.id for resource in part.empty]
-        leaving.release(session, part.after.id, empty, now)
-        freed += empty
-        if part.kept:
-            leaving.keep(
-                session,
-                part.after.id,
-                [resource.id for resource in part.kept],
-            )
-            leases.set_params(session, lease, part.after, now)
+        part.write(session, lease, now)
+    freed = [key for part in parts for key in part.left]
     drainable_hosts.came_free(session, lease.id, now)
     freed_capacity.freed(session, now, freed)
 
 
-def _reason(
-    parts: Collection[_Part], fewer: Collection[fewer_slots.Fewer]
-) -> objects.Reason | None:
-    hosts = [resource for part in parts for resource in part.kept]
-    kept = [_names(hosts)] if hosts else []
-    kept += [
-        f'{objects.plural(slots.count, "slot", "slots")} of reservation '
-        f'{slots.reservation.id}'
-        for slots in fewer
-        if slots.is_too_many
-    ]
+def _reason(parts: Collection[_Part]) -> objects.Reason | None:
+    hosts = ', '.join(part.surplus for part in parts if part.kept)
+    slots = [part.surplus for part in parts if part.slot is not None]
+    kept = [surplus for surplus in (hosts, *slots) if surplus]
     if not kept:
         return None
     return objects.Reason.plain(
         'A server has come meanwhile, so that the lease keeps '
         + ' and '.join(kept)
     )
-
-
-def _names(resources: Collection[objects.Resource]) -> str:
-    return ', '.join(resource.name for resource in resources) or 'none'
