@@ -30,7 +30,10 @@ from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine.audit import audit
+from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means as booking_means
 from nova_reservations.engine.emptying import best_effort
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.healing import healing
@@ -39,13 +42,18 @@ from nova_reservations.engine.healing import server_failures
 from nova_reservations.engine.leases import access
 from nova_reservations.engine.leases import at_once
 from nova_reservations.engine.leases import enforcement as enforcements
+from nova_reservations.engine.leases import lease_changes
 from nova_reservations.engine.leases import lease_lists
+from nova_reservations.engine.leases import lease_offers
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.leases import maintenance
+from nova_reservations.engine.leases import openings
 from nova_reservations.engine.leases import series
 from nova_reservations.engine.leases import server_leases
 from nova_reservations.engine.leases import sharing
 from nova_reservations.engine.leases import short_waits
+from nova_reservations.engine.outlook import capacity
+from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.outlook import replay
 from nova_reservations.engine.pool import addresses
 from nova_reservations.engine.pool import cordons
@@ -90,8 +98,11 @@ class Services:
     """
 
     database: api.Database
+    means: booking_means.Means
     clock: clocks.Clock
     leases: leases.Leases
+    offers: lease_offers.LeaseOffers
+    demand: refused_demand.Demand
     lease_lists: lease_lists.LeaseLists
     series: series.Series
     access: access.Access
@@ -205,102 +216,86 @@ def _unified_limits(conf: cfg.ConfigOpts) -> ports.LimitSource | None:
 
 
 def assemble(parts: Parts) -> Services:
-    """Return the services of these parts: each use case gets its own.
+    """Return the services of these parts: each use case is made once, and gets
+    what it needs.
 
     Nothing is opened, and no option is read.
     """
-    database, nova, options = parts.database, parts.nova, parts.options
+    booking = _booking(parts)
+    means = booking.means
+    pool = _pool(parts, means)
+    leasing = _leasing(parts, booking, pool)
+    work = _work(parts, means, pool, leasing)
+    database, nova, plugins = parts.database, parts.nova, parts.plugins
+    return Services(
+        database=database,
+        means=means,
+        clock=parts.clock,
+        leases=leasing.leases,
+        offers=leasing.offers,
+        demand=leasing.demand,
+        lease_lists=lease_lists.LeaseLists(database, means.types),
+        series=leasing.series,
+        access=leasing.access,
+        short_waits=_short_waits(parts),
+        server_leases=leasing.server_leases,
+        hosts=pool.hosts,
+        resources=pool.resources,
+        addresses=addresses.Addresses(database, nova, pool.resources),
+        segments=segments.Segments(database, nova, pool.resources),
+        drainable_hosts=pool.drainable_hosts,
+        lifecycle=work.lifecycle,
+        messages=messages.Messages(
+            database, plugins.event_actions, means.notify, parts.clock.now
+        ),
+        audit=audit.Audit(database, nova, work.lifecycle.bookings),
+        monitoring=pool.monitoring,
+        healing=pool.healing,
+        replay=replay.Replay(database, means.types, means.options),
+        maintenance=leasing.maintenance,
+        metrics=service_metrics.ServiceMetrics(
+            database, parts.clock, pool.capacity
+        ),
+        purge=work.purge,
+        usage_reports=usage_reports.UsageReports(
+            database, plugins.rating, means.options.rating_digits
+        ),
+        sharing=sharing.Sharing(
+            database, means.types, means.options, means.notify
+        ),
+        tasks=work.tasks,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Booking:
+    means: booking_means.Means
+    change_writer: lease_changes.ChangeWriter
+    enforcement: enforcements.Enforcement
+
+
+def _booking(parts: Parts) -> _Booking:
+    database, options = parts.database, parts.options
     types = parts.plugins.types
-    enforced = enforcements.Enforcement(
-        database, parts.plugins.enforcement, types, options
+    requests = lease_requests.LeaseRequests(types, options)
+    plans = allocations.Allocations(types, options)
+    change_writer = lease_changes.ChangeWriter(types, options, requests, plans)
+    enforcement = enforcements.Enforcement(
+        database, parts.plugins.enforcement, plans, change_writer
     )
     notify = notifications.telling_held(
-        database, enforced.with_ends(parts.notify, parts.later)
+        database, enforcement.with_ends(parts.notify, parts.later)
     )
-    exists = lease_exists.LeaseExists(database, parts.notify, parts.sent)
-    parts = dataclasses.replace(parts, notify=notify)
-    monitors = monitoring.Monitoring(
-        database, parts.plugins.monitors, options, notify
-    )
-    pool = hosts.Hosts(database, nova, options, parts.plugins.types, monitors)
-    drainables = drainable_hosts.DrainableHosts(database, nova, pool, options)
     project_limits = limits.ProjectLimits(
         database,
         types,
         parts.limits or _configured(options),
         options.end_timeout,
     )
-    booking = leases.Leases(
-        database,
-        types,
-        options,
-        notify,
-        drainables,
-        project_limits,
-        enforced,
-        at_once.AtOnce(database, types, options, parts.in_time),
+    means = booking_means.Means(
+        database, types, options, notify, requests, plans, project_limits
     )
-    accesses = access.Access(database, types)
-    queue = retry.Retries(database, types, options, notify, project_limits)
-    purges = purge.Purge(database, options)
-    repairs = healing.Healing(database, types, options, notify)
-    cordoning = cordons.Cordons(database, repairs)
-    known = resources.Resources(database, types, options, cordoning)
-    steps = _lifecycle(parts, queue, project_limits, monitors, repairs)
-    return Services(
-        database=database,
-        clock=parts.clock,
-        leases=booking,
-        lease_lists=lease_lists.LeaseLists(database, types),
-        series=series.Series(booking),
-        access=accesses,
-        short_waits=short_waits.ShortWaits(
-            database,
-            database.now,
-            short_waits.Timer(time.monotonic, time.sleep),
-            parts.may_wait,
-        ),
-        server_leases=server_leases.ServerLeases(booking, accesses, nova),
-        hosts=pool,
-        resources=known,
-        addresses=addresses.Addresses(database, nova, known),
-        segments=segments.Segments(database, nova, known),
-        replay=replay.Replay(database, parts.plugins.types, options),
-        messages=messages.Messages(
-            database, parts.plugins.event_actions, notify, parts.clock.now
-        ),
-        lifecycle=steps,
-        audit=audit.Audit(database, nova, steps.bookings),
-        drainable_hosts=drainables,
-        monitoring=monitors,
-        healing=repairs,
-        maintenance=maintenance.Maintenance(
-            database, booking, cordoning, nova
-        ),
-        metrics=service_metrics.ServiceMetrics(database, parts.clock, pool),
-        purge=purges,
-        usage_reports=usage_reports.UsageReports(
-            database, parts.plugins.rating, options.rating_digits
-        ),
-        sharing=sharing.Sharing(database, types, options, notify),
-        tasks=periodic.Tasks(
-            pool,
-            leftovers.Sweep(database, nova),
-            monitors,
-            repairs,
-            deleted_servers.DeletedServers(database, nova),
-            unused_leases.UnusedLeases(database, nova, types, options, notify),
-            server_failures.ServerFailures(database, nova, options, notify),
-            drainables,
-            retry_walk.Walk(queue),
-            booking.repeats,
-            booking.demand,
-            exists,
-            purges,
-            late_servers.LateServers(database),
-            options,
-        ).all(),
-    )
+    return _Booking(means, change_writer, enforcement)
 
 
 def _configured(options: settings.Settings) -> ports.LimitSource | None:
@@ -311,33 +306,143 @@ def _configured(options: settings.Settings) -> ports.LimitSource | None:
     return lambda project_id: options.limits
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Pool:
+    capacity: capacity.Capacity
+    monitoring: monitoring.Monitoring
+    healing: healing.Healing
+    cordons: cordons.Cordons
+    hosts: hosts.Hosts
+    resources: resources.Resources
+    drainable_hosts: drainable_hosts.DrainableHosts
+
+
+def _pool(parts: Parts, means: booking_means.Means) -> _Pool:
+    database, types, options = means.database, means.types, means.options
+    nova = parts.nova
+    counts = capacity.Capacity(means)
+    monitors = monitoring.Monitoring(
+        database, parts.plugins.monitors, options, means.notify
+    )
+    repairs = healing.Healing(means)
+    cordoning = cordons.Cordons(database, repairs)
+    pool = hosts.Hosts(database, nova, options, types, monitors, counts)
+    return _Pool(
+        counts,
+        monitors,
+        repairs,
+        cordoning,
+        pool,
+        resources.Resources(database, types, cordoning, counts),
+        drainable_hosts.DrainableHosts(database, nova, pool, options),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Leasing:
+    leases: leases.Leases
+    offers: lease_offers.LeaseOffers
+    demand: refused_demand.Demand
+    series: series.Series
+    access: access.Access
+    server_leases: server_leases.ServerLeases
+    maintenance: maintenance.Maintenance
+
+
+def _leasing(parts: Parts, booking: _Booking, pool: _Pool) -> _Leasing:
+    means, enforcement = booking.means, booking.enforcement
+    database, types, options = means.database, means.types, means.options
+    looks = openings.Openings(means, booking.change_writer)
+    demand = refused_demand.Demand(database, options)
+    soon = at_once.AtOnce(database, types, options, parts.in_time)
+    single = leases.Leases(
+        means,
+        booking.change_writer,
+        looks,
+        enforcement,
+        soon,
+        demand,
+        pool.drainable_hosts,
+    )
+    accesses = access.Access(database, types)
+    return _Leasing(
+        single,
+        lease_offers.LeaseOffers(means, looks),
+        demand,
+        series.Series(means, single, enforcement, soon),
+        accesses,
+        server_leases.ServerLeases(
+            means, single, enforcement, accesses, parts.nova
+        ),
+        maintenance.Maintenance(means, single, pool.cordons, parts.nova),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Work:
+    lifecycle: lifecycle.Lifecycle
+    purge: purge.Purge
+    tasks: Sequence[periodic.Task]
+
+
+def _work(
+    parts: Parts, means: booking_means.Means, pool: _Pool, leasing: _Leasing
+) -> _Work:
+    database, nova = parts.database, parts.nova
+    types, options, notify = means.types, means.options, means.notify
+    queue = retry.Retries(means)
+    purges = purge.Purge(database, options)
+    tasks = periodic.Tasks(
+        database=database,
+        options=options,
+        hosts=pool.hosts,
+        enrolment=pool.hosts.enrolment,
+        sweep=leftovers.Sweep(database, nova),
+        monitoring=pool.monitoring,
+        healing=pool.healing,
+        deleted_servers=deleted_servers.DeletedServers(database, nova),
+        unused_leases=unused_leases.UnusedLeases(
+            database, nova, types, options, notify
+        ),
+        server_failures=server_failures.ServerFailures(
+            database, nova, options, notify
+        ),
+        drainable_hosts=pool.drainable_hosts,
+        walk=retry_walk.Walk(means, queue),
+        demand=leasing.demand,
+        # Without the enforcement, whose plugins are told of ends only.
+        exists=lease_exists.LeaseExists(database, parts.notify, parts.sent),
+        purge=purges,
+        late_servers=late_servers.LateServers(database),
+    )
+    return _Work(_lifecycle(parts, means, pool, queue), purges, tasks.all())
+
+
 def _lifecycle(
     parts: Parts,
+    means: booking_means.Means,
+    pool: _Pool,
     queue: retry.Retries,
-    project_limits: limits.ProjectLimits,
-    monitors: monitoring.Monitoring,
-    repairs: healing.Healing,
 ) -> lifecycle.Lifecycle:
-    best_effort_leases = best_effort.BestEffort(
-        parts.database,
-        parts.nova,
-        parts.plugins.types,
-        parts.plugins.drain_strategy,
-        parts.options,
-        parts.notify,
-        project_limits,
-    )
     return lifecycle.Lifecycle(
-        parts.database,
-        parts.plugins.types,
-        parts.options,
-        parts.notify,
+        means,
         clock=parts.clock.now,
         queue=queue,
-        best_effort_leases=best_effort_leases,
+        best_effort_leases=best_effort.BestEffort(
+            means, parts.nova, parts.plugins.drain_strategy
+        ),
         actions=parts.plugins.event_actions,
-        monitors=monitors,
-        healer=repairs,
+        monitors=pool.monitoring,
+        healer=pool.healing,
+    )
+
+
+def _short_waits(parts: Parts) -> short_waits.ShortWaits:
+    return short_waits.ShortWaits(
+        parts.database,
+        parts.database.now,
+        short_waits.Timer(time.monotonic, time.sleep),
+        parts.may_wait,
     )
 
 
@@ -367,7 +472,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
         services.lifecycle,
         services.tasks,
         conf.reservations.engine_threads,
-        senders.Senders(services.messages),
+        senders.Senders(services.database, services.messages),
     )
 
 

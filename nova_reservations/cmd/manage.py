@@ -282,7 +282,7 @@ def _wait_for(
     services: bootstrap.Services, host: objects.Host, form: str
 ) -> int:
     """Wait for a host to be reservable; return the exit code."""
-    patience = services.hosts.options.build_wait
+    patience = services.means.options.build_wait
     deadline = services.clock.now() + patience + PATIENCE
     while not host.reservable and services.clock.now() < deadline:
         time.sleep(PAUSE)

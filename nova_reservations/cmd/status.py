@@ -367,7 +367,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return check_results.of(
             Code.WARNING,
             service_check.name_warnings(
-                self.services.leases.options,
+                self.services.means.options,
                 self.conf.reservations.region_name,
                 self.services.hosts.cloud,
             ),
@@ -431,7 +431,7 @@ class Checks(upgradecheck.UpgradeCommands):
         can't be read."""
         if self.database().code != Code.SUCCESS:
             return None
-        types = self.services.hosts.types.of_resources()
+        types = self.services.means.types.of_resources()
         return {
             resource_type: frozenset()
             if resource_type == objects.HOST

@@ -333,7 +333,7 @@ class Region:
             self.services.lifecycle,
             self.services.tasks,
             threads,
-            senders.Senders(self.services.messages),
+            senders.Senders(self.database, self.services.messages),
         )
         self._workers.append(worker)
         return worker

@@ -105,7 +105,7 @@ def _asked(
     services: bootstrap.Services,
 ) -> lease_requests.NewLease:
     """:raises: InvalidInput"""
-    kind = services.leases.types.get(objects.SERVER)
+    kind = services.means.types.get(objects.SERVER)
     if kind is None:
         raise exception.InvalidInput(
             f'The hint "{scheduler_hints.LEASE}" can not be used here: '

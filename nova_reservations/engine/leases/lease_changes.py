@@ -33,14 +33,18 @@ from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 
 
-class LeaseChanges:
+class ChangeWriter:
     def __init__(
-        self, types: resource_types.Types, options: settings.Settings
+        self,
+        types: resource_types.Types,
+        options: settings.Settings,
+        requests: lease_requests.LeaseRequests,
+        plans: allocations.Allocations,
     ) -> None:
         self.types = types
         self.options = options
-        self.allocations = allocations.Allocations(types, options)
-        self.requests = lease_requests.LeaseRequests(types, options)
+        self.requests = requests
+        self.allocations = plans
 
     def write(
         self,

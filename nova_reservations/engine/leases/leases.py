@@ -16,7 +16,6 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.leases import deleted_leases
@@ -27,20 +26,18 @@ from nova_reservations.db.leases import retry_queue
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import notifications
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.emptying import drain_candidates
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.leases import at_once
 from nova_reservations.engine.leases import enforcement
-from nova_reservations.engine.leases import idempotency
+from nova_reservations.engine.leases import idempotency as repeats
 from nova_reservations.engine.leases import lease_changes
-from nova_reservations.engine.leases import lease_offers
 from nova_reservations.engine.leases import openings
 from nova_reservations.engine.leases import refusals
 from nova_reservations.engine.leases import shrinking
@@ -77,35 +74,28 @@ class Writing:
 class Leases:
     def __init__(
         self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-        drainable_hosts: drainable_hosts.DrainableHosts,
-        limits: limits.ProjectLimits,
+        means: means.Means,
+        change_writer: lease_changes.ChangeWriter,
+        openings: openings.Openings,
         enforcement: enforcement.Enforcement,
         at_once: at_once.AtOnce,
+        demand: refused_demand.Demand,
+        drainable_hosts: drainable_hosts.DrainableHosts,
     ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.notify = notify
-        self.drainable_hosts = drainable_hosts
-        self.limits = limits
-        self.requests = lease_requests.LeaseRequests(types, options)
-        self.shrinking = shrinking.Shrinking(database, types)
-        self.changes = lease_changes.LeaseChanges(types, options)
-        self.allocations = allocations.Allocations(types, options)
-        self.demand = refused_demand.Demand(database, options)
-        self.openings = openings.Openings(
-            database, self.allocations, self.changes, limits
-        )
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.requests = means.requests
+        self.allocations = means.allocations
+        self.limits = means.limits
+        self.shrinking = shrinking.Shrinking(means.database, means.types)
+        self.change_writer = change_writer
+        self.openings = openings
         self.enforcement = enforcement
         self.at_once = at_once
-        self.repeats = idempotency.Repeats(database)
-        self.offers = lease_offers.LeaseOffers(
-            database, self.requests, self.allocations, self.openings
-        )
+        self.demand = demand
+        self.drainable_hosts = drainable_hosts
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -129,7 +119,7 @@ class Leases:
             OverLimit, KeyReused, RequestUnderWay
         :raises: CloudUnavailable if limits are not known
         """
-        if asked.key and (made := self.repeats.made(asked.key)):
+        if asked.key and (made := repeats.made(self.database, asked.key)):
             self.at_once.make([made], now)
             return made
         draft = self.requests.draft(asked, now)
@@ -319,7 +309,7 @@ class Leases:
                 attempt.begin(session)
                 seen = leases.get(session, lease_id)
                 before = guard.look(session, seen)
-                self.changes.write(
+                self.change_writer.write(
                     session,
                     seen,
                     changes,
