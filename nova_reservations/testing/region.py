@@ -19,13 +19,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.db.leases import looks
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
+from nova_reservations.engine import assembly
 from nova_reservations.engine import clocks
 from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import identity
@@ -122,10 +122,10 @@ class Region:
         self.types = resource_types.Types(
             {name: kind(nova, self.opts) for name, kind in kinds.items()}
         )
-        parts = bootstrap.Parts(
+        parts = assembly.Parts(
             self.database,
             nova,
-            bootstrap.Plugins(
+            assembly.Plugins(
                 self.types,
                 [kind(nova, self.opts) for kind in monitors],
                 shipped.load(self.opts),
@@ -135,7 +135,7 @@ class Region:
             self._notify,
             clocks.Clock(lambda: self.now, lambda: self.now),
         )
-        self.services = bootstrap.assemble(parts)
+        self.services = assembly.assemble(parts)
         self.hosts = self.services.hosts
         self.resources = self.services.resources
         self.drainable_hosts = self.services.drainable_hosts
