@@ -9,6 +9,7 @@ Every function joins the caller's transaction.
 Decision 0045: doc/source/decisions/0045-whole-leases-are-purged
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -20,7 +21,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
-from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import belongings
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -124,7 +125,7 @@ def remove(
     )
     if done.rowcount != len(lease_ids):  # type: ignore[attr-defined]
         raise exception.Conflict(kind='Lease', id='that is over')
-    return lease_removal.remove(session, lease_ids)
+    return belongings.remove_leases(session, lease_ids)
 
 
 def remove_deleted(
@@ -231,20 +232,13 @@ def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
             RESERVATION.c.lease_id.in_(lease_ids)
         )
     ).all()
-    return {
-        'leases': len(lease_ids),
-        'reservations': len(reservation_ids),
-        'events': _counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
-        **{
-            kind: sum(
-                _counted(
-                    session, table, table.c.reservation_id.in_(reservation_ids)
-                )
-                for table in tables
-            )
-            for kind, tables in (
-                ('allocations', [ALLOCATION]),
-                ('servers', lease_removal.SERVERS),
-            )
-        },
-    }
+    counts = Counter[str](
+        leases=len(lease_ids),
+        reservations=len(reservation_ids),
+        events=_counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
+    )
+    for kind in belongings.OF_RESERVATIONS:
+        if kind.counted:
+            theirs = kind.table.c.reservation_id.in_(reservation_ids)
+            counts[kind.counted] += _counted(session, kind.table, theirs)
+    return counts

@@ -16,8 +16,8 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import windows
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import freed_capacity
-from nova_reservations.db.leases import lease_removal
 from nova_reservations.db.leases import leases
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -321,7 +321,7 @@ def _write_parts(
     before = {item.id for item in seen.reservations}
     after = {item.id for item in lease.reservations}
     if gone := sorted(before - after):
-        lease_removal.remove_reservations(session, gone)
+        belongings.remove_reservations(session, gone)
     added = [item for item in lease.reservations if item.id not in before]
     if added:
         leases.add_reservations(session, lease, added)

@@ -23,6 +23,7 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency as idempotency_db
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
+from nova_reservations.db.record import server_usage
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import notifications
@@ -381,7 +382,7 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(session: api.Session) -> objects.Lease | None:
+        def write(session: api.Session) -> objects.Lease | None:
             seen = leases.get(session, lease_id)
             if seen.status == states.Lease.CREATING and seen.in_nova:
                 raise exception.InvalidState(
@@ -392,11 +393,8 @@ class Leases:
                     'as soon as it is PENDING or STARTING',
                 )
             if not seen.in_nova:
-                held = allocations_db.held_by(session, seen)
-                leases.delete(session, seen)
+                remove(session, seen, now)
                 deleted_leases.keep(session, seen, now)
-                drainable_rows.came_free(session, lease_id, now)
-                freed_capacity.freed(session, now, held)
                 retry.left(session, seen, now, self.types)
                 return seen
             if seen.status == states.Lease.DELETING:
@@ -414,12 +412,24 @@ class Leases:
             usage.settle(session, [deleting], now)
             return None
 
-        gone = transactions.write(self.database, remove)
+        gone = transactions.write(self.database, write)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return
         LOG.info('Lease %s is deleted', lease_id)
         self.notify(notifications.DELETE, notifications.payload(gone))
+
+
+def remove(
+    session: api.Session, lease: objects.Lease, now: datetime.datetime
+) -> None:
+    """Delete a lease of which nothing is in Nova; others may have its
+    resources."""
+    held = allocations_db.held_by(session, lease)
+    leases.delete(session, lease)
+    server_usage.undo(session, [item.id for item in lease.reservations])
+    drainable_rows.came_free(session, lease.id, now)
+    freed_capacity.freed(session, now, held)
 
 
 def _is_warned(lease: objects.Lease) -> bool:

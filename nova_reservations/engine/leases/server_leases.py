@@ -20,10 +20,8 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
-from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases as rows
-from nova_reservations.db.record import server_usage
 from nova_reservations.engine import identity
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
@@ -259,10 +257,7 @@ class ServerLeases:
                 self._undo(session, seen, now)
             # In any other state the lease was given up, and says why.
             elif seen.status == states.Lease.CREATING:
-                held = allocations.held_by(session, seen)
-                rows.delete(session, seen)
-                server_usage.undo(session, [_reservation(seen).id])
-                freed_capacity.freed(session, now, held)
+                leases.remove(session, seen, now)
 
         try:
             transactions.write(self.database, write)

@@ -34,6 +34,7 @@ from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.holdings import windows
 from nova_reservations.db.holdings import withdrawals
 from nova_reservations.db.leases import access
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency
@@ -243,8 +244,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.renew(session, lease_id(7), 0, NOW),
     lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
     lambda session: leases.release(session, one(session), NOW),
-    lambda session: slot_servers.forget(session, [lease_id(7), lease_id(8)]),
-    lambda session: project_access.forget(session, [lease_id(7), lease_id(8)]),
+    lambda session: belongings.give_back(
+        session, [lease_id(7), lease_id(8)], NOW
+    ),
     lambda session: project_access.remove(session, lease_id(7), 'project-8'),
     lambda session: project_access.set_removed(
         session, lease_id(7), 'project-8', NOW, NOW
