@@ -114,10 +114,7 @@ def choice(session: orm.Session, server_uuid: str) -> str | None:
 
 
 def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
-    for page in pages.of(server_uuids):
-        session.execute(
-            sa.delete(SERVER).where(SERVER.c.server_uuid.in_(page))
-        )
+    pages.delete(session, SERVER.c.server_uuid, server_uuids)
 
 
 # Reservations that are open

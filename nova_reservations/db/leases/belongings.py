@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to leases: it is given back when a lease is over, and removed
+"""The belongings of leases: given back when a lease is over, and removed
 with the lease.
 
-These are the only lists of it; a test compares them with the foreign keys.
+These are the only lists of them; a test compares them with the foreign keys.
 
 Every function joins the caller's transaction.
 """

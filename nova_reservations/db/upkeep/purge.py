@@ -135,19 +135,9 @@ def remove_deleted(
 
     :param limit: how many at most
     """
-    ids = session.scalars(
-        sa.select(DELETED.c.id)
-        .where(DELETED.c.deleted_at < before)
-        .order_by(DELETED.c.deleted_at, DELETED.c.id)
-        .limit(limit)
-    ).all()
-    for page in pages.of(ids):
-        session.execute(
-            sa.delete(DELETED_RESERVATION).where(
-                DELETED_RESERVATION.c.lease_id.in_(page)
-            )
-        )
-        session.execute(sa.delete(DELETED).where(DELETED.c.id.in_(page)))
+    ids = pages.oldest(session, DELETED.c.deleted_at, before, limit)
+    pages.delete(session, DELETED_RESERVATION.c.lease_id, ids)
+    pages.delete(session, DELETED.c.id, ids)
     return len(ids)
 
 
@@ -159,18 +149,9 @@ def remove_promises(
 
     :param limit: how many at most
     """
-    ids = session.scalars(
-        sa.select(DELETED_RESERVATION.c.id)
-        .where(DELETED_RESERVATION.c.deleted_at < before)
-        .order_by(DELETED_RESERVATION.c.deleted_at, DELETED_RESERVATION.c.id)
-        .limit(limit)
-    ).all()
-    for page in pages.of(ids):
-        session.execute(
-            sa.delete(DELETED_RESERVATION).where(
-                DELETED_RESERVATION.c.id.in_(page)
-            )
-        )
+    promised = DELETED_RESERVATION.c
+    ids = pages.oldest(session, promised.deleted_at, before, limit)
+    pages.delete(session, promised.id, ids)
     return len(ids)
 
 
@@ -183,14 +164,8 @@ def remove_records(
     """
     count = 0
     for table in RECORDS:
-        ids = session.scalars(
-            sa.select(table.c.id)
-            .where(table.c.ended_at < before)
-            .order_by(table.c.ended_at, table.c.id)
-            .limit(limit)
-        ).all()
-        for page in pages.of(ids):
-            session.execute(sa.delete(table).where(table.c.id.in_(page)))
+        ids = pages.oldest(session, table.c.ended_at, before, limit)
+        pages.delete(session, table.c.id, ids)
         count += len(ids)
     return count
 

@@ -26,6 +26,7 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.engine import notifications
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
@@ -413,12 +414,14 @@ class Healing:
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
         """Make a worker bring Nova in line with the lease; return False if the
         lease was changed meanwhile: the next look tries again."""
-        # A worker that holds the lease finds the change when it is done.
-        due_at = now if seen.claimed_by is None else seen.due_at
         try:
             with self.database.writer() as session:
                 leases.change(
-                    session, seen, now, prepared=False, due_at=due_at
+                    session,
+                    seen,
+                    now,
+                    prepared=False,
+                    due_at=steps.due_now(seen, now),
                 )
         except exception.Conflict:
             LOG.debug('Lease %s is changed at this moment', seen.id)

@@ -134,7 +134,7 @@ class ChangeWriter:
             'prepared': lease.prepared,
             'degraded': lease.degraded,
             'status_reason': None,
-            'due_at': due_at(lease, now, self.options),
+            'due_at': steps.due_after_change(lease, now, self.options),
         }
         return columns, left
 
@@ -282,16 +282,6 @@ class ChangeWriter:
                     now,
                 )
         return self._held(session, lease)
-
-
-def due_at(
-    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
-) -> datetime.datetime | None:
-    """Return when a worker must look at a lease that is changed now."""
-    # A worker that holds the lease finds the changes when it is done.
-    if lease.claimed_by is not None:
-        return lease.due_at
-    return steps.due_at(lease, now, options)
 
 
 def _is_shared(demand: demands.Ask | None) -> bool:

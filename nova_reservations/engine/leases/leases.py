@@ -27,6 +27,7 @@ from nova_reservations.db.record import server_usage
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import notifications
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
@@ -407,7 +408,7 @@ class Leases:
                 status=states.Lease.DELETING,
                 status_reason=None,
                 events={states.EventType.END: states.Event.IN_PROGRESS},
-                due_at=lease_changes.due_at(deleting, now, self.options),
+                due_at=steps.due_after_change(deleting, now, self.options),
             )
             usage.settle(session, [deleting], now)
             return None

@@ -212,14 +212,12 @@ class ServerLeases:
             if seen.status != states.Lease.CREATING:
                 return seen
             lease = dataclasses.replace(seen, status=states.Lease.PENDING)
-            due_at = steps.due_at(lease, now, self.options)
             rows.change(
                 session,
                 seen,
                 now,
                 status=lease.status,
-                # A worker that holds the lease sees this when it is done.
-                due_at=seen.due_at if seen.claimed_by else due_at,
+                due_at=steps.due_after_change(lease, now, self.options),
             )
             return rows.get(session, lease_id)
 
@@ -295,7 +293,7 @@ class ServerLeases:
             status=states.Lease.DELETING,
             status_reason=None,
             in_nova=True,
-            due_at=seen.due_at if seen.claimed_by else now,
+            due_at=steps.due_now(seen, now),
             reservations=states.Reservation.DELETED,
             events={states.EventType.END: states.Event.IN_PROGRESS},
         )

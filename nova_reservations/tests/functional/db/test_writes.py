@@ -204,7 +204,6 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leased_servers.release(
         session, [lease_id(number) for number in MANY], NOW
     ),
-    lambda session: leased_servers.release_all(session, [lease_id(7)], NOW),
     lambda session: server_failures.set_condition(
         session, lease_id(7), objects.Condition(down_since=NOW), NOW
     ),
@@ -421,7 +420,8 @@ def _place(frame: types.FrameType | None) -> Place:
     """Return the place in our code that executes the statement."""
     while frame is not None:
         path = pathlib.Path(frame.f_code.co_filename)
-        if path.is_relative_to(FOLDER):
+        # What deletes page by page does so for its callers.
+        if path.is_relative_to(FOLDER) and path.name != 'pages.py':
             return path.relative_to(FOLDER).as_posix(), frame.f_lineno
         frame = frame.f_back
     raise AssertionError('a write from elsewhere')
@@ -450,7 +450,7 @@ def places() -> Iterator[tuple[str, range]]:
     """Yield the file and the lines of each statement of Python that has an
     UPDATE or DELETE."""
     for path in sorted(FOLDER.rglob('*.py')):
-        if FOLDER / 'migrations' in path.parents:
+        if FOLDER / 'migrations' in path.parents or path.name == 'pages.py':
             continue
         name = path.relative_to(FOLDER).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -464,4 +464,5 @@ def _writes(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) in (
         'sa.update',
         'sa.delete',
+        'pages.delete',
     )
