@@ -418,7 +418,8 @@ class Region:
         with self.database.reader() as session:
             return {
                 drainable.resource.name
-                for drainable in drainable_rows.fenced(session)
+                for drainable in drainable_rows.find(session)
+                if drainable.fenced_for
             }
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:

@@ -14,8 +14,6 @@ import dataclasses
 import datetime
 from typing import Any
 
-from oslo_log import log
-
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
@@ -28,8 +26,6 @@ from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states
-
-LOG = log.getLogger(__name__)
 
 MOST = 50
 """The most projects that one reservation may be, or have been, shared with:

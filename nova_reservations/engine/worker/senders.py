@@ -13,14 +13,10 @@ import datetime
 import functools
 import threading
 
-from oslo_log import log
-
 from nova_reservations.db import api
 from nova_reservations.db.leases import messages as rows
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import messages
-
-LOG = log.getLogger(__name__)
 
 THREADS = 8
 """The most messages that a worker sends at the same time."""
