@@ -7,7 +7,6 @@ from typing import Any
 import webob
 import webob.exc
 
-from nova_reservations import bootstrap
 from nova_reservations.api import body
 from nova_reservations.api import faults
 from nova_reservations.api import listing
@@ -18,6 +17,7 @@ from nova_reservations.api import validation
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import parameters
+from nova_reservations.engine import assembly
 
 _NO_QUERY = validation.Schema({'maxProperties': 0})
 
@@ -26,7 +26,7 @@ def answer(
     request: webob.Request,
     project_id: str | None,
     path: str,
-    services: Callable[[], bootstrap.Services],
+    services: Callable[[], assembly.Services],
 ) -> webob.Response:
     """Answer a request to a path below the mount.
 

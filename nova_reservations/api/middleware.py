@@ -29,6 +29,7 @@ from nova_reservations.api.servers import default_lease
 from nova_reservations.api.servers import gate
 from nova_reservations.cloud import time_limits
 from nova_reservations.cloud.slots import group_counts
+from nova_reservations.engine import assembly
 
 # Like in Nova's own router, the path may begin with a project id.
 _LEASES = re.compile(
@@ -43,7 +44,7 @@ _WITH_BODY = frozenset({'POST', 'PUT'})
 
 class Reservations(wsgi.Middleware):
     def __init__(
-        self, application: Any, services: bootstrap.Services | None = None
+        self, application: Any, services: assembly.Services | None = None
     ) -> None:
         hooks.check('api')
         time_limits.install()
@@ -60,7 +61,7 @@ class Reservations(wsgi.Middleware):
         self._services = services
         self._building = threading.Lock()
 
-    def services(self) -> bootstrap.Services:
+    def services(self) -> assembly.Services:
         """Return the services, which are built at the first use: after any
         fork."""
         with self._building:

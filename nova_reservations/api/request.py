@@ -11,7 +11,7 @@ import urllib.parse
 import nova.conf
 import webob
 
-from nova_reservations import bootstrap
+from nova_reservations.engine import assembly
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class LeaseRequest:
 
     request: webob.Request
     path: str
-    build: Callable[[], bootstrap.Services]
+    build: Callable[[], assembly.Services]
 
     @property
-    def services(self) -> bootstrap.Services:
+    def services(self) -> assembly.Services:
         return self.build()
 
     @property

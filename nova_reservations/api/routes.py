@@ -30,7 +30,7 @@ MOUNT = '/os-reservations'
 
 def describe(req: api_request.LeaseRequest) -> dict[str, Any]:
     """Describe the API in this document."""
-    return openapi.document(req.mount, ROUTES, req.services.leases.types)
+    return openapi.document(req.mount, ROUTES, req.services.means.types)
 
 
 DESCRIBE = Action(describe, response=openapi_schemas.SHOW_RESPONSE)

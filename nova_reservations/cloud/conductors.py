@@ -18,14 +18,11 @@ from typing import Any
 from nova import context as nova_context
 from nova import objects
 from nova import rpc
-import nova.conf
 import oslo_messaging
 
 from nova_reservations import exception
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
-
-CONF = nova.conf.CONF
 
 NAMESPACE = 'nova_reservations'
 VERSION = '1.0'

@@ -11,17 +11,17 @@ from typing import Any
 
 import prettytable
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.engine import assembly
 from nova_reservations.engine.outlook import replay
 from nova_reservations.objects import refusal
 
 MOST_HOSTS = 10_000
 """The maximum number of hosts that can be added for a replay."""
 
-_Find = Callable[[bootstrap.Services, str], objects.Host]
+_Find = Callable[[assembly.Services, str], objects.Host]
 
 
 def add_parser(
@@ -81,7 +81,7 @@ def day(text: str) -> datetime.datetime:
     return begin.replace(tzinfo=datetime.UTC)
 
 
-def _act(services: bootstrap.Services, arguments: Any, find: _Find) -> int:
+def _act(services: assembly.Services, arguments: Any, find: _Find) -> int:
     query = refusal.RefusalQuery(start=arguments.start, end=arguments.end)
     like = find(services, arguments.like).id if arguments.like else None
     more = arguments.add_hosts

@@ -6,8 +6,8 @@ from typing import Any
 
 import prettytable
 
-from nova_reservations import bootstrap
 from nova_reservations import objects
+from nova_reservations.engine import assembly
 from nova_reservations.objects import holds
 
 COLUMNS = (
@@ -23,7 +23,7 @@ COLUMNS = (
 )
 
 
-def show(services: bootstrap.Services, arguments: Any) -> int:
+def show(services: assembly.Services, arguments: Any) -> int:
     found = services.hosts.find(objects.HostQuery())
     if arguments.format == 'json':
         print(json.dumps([_as_json(host) for host in found]))

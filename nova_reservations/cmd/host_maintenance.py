@@ -8,17 +8,17 @@ import json
 import sys
 from typing import Any
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.engine import assembly
 from nova_reservations.engine.leases import maintenance
 
 OPERATORS = 'operators'
 """The owner of the maintenance leases that this command creates; it is no
 project of keystone."""
 
-_Find = Callable[[bootstrap.Services, str], objects.Host]
+_Find = Callable[[assembly.Services, str], objects.Host]
 _TEXTS = {
     'cordon': 'give hosts to no new lease; leases that have not begun get '
     'others, where there are any',
@@ -72,7 +72,7 @@ def add_parsers(
                 )
 
 
-def _act(services: bootstrap.Services, arguments: Any, find: _Find) -> int:
+def _act(services: assembly.Services, arguments: Any, find: _Find) -> int:
     exit_code = 0
     shown = []
     for name in arguments.names:
@@ -93,7 +93,7 @@ def _act(services: bootstrap.Services, arguments: Any, find: _Find) -> int:
 
 
 def _maintain(
-    services: bootstrap.Services,
+    services: assembly.Services,
     host: objects.Host,
     arguments: Any,
     now: datetime.datetime,

@@ -31,6 +31,7 @@ from nova_reservations.cmd import process
 from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
+from nova_reservations.engine import assembly
 from nova_reservations.engine.audit import findings
 from nova_reservations.engine.healing import mass_failure
 
@@ -53,7 +54,7 @@ def main() -> int:
         return run(conf, bootstrap.build(conf))
 
 
-def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
+def run(conf: cfg.ConfigOpts, services: assembly.Services) -> int:
     """Run the command of the command line; return the exit code.
 
     :raises: SchemaTooOld, and any ReservationsError
@@ -173,7 +174,7 @@ def _parser(
     group: Any,
     name: str,
     text: str,
-    act: Callable[[bootstrap.Services, Any], int],
+    act: Callable[[assembly.Services, Any], int],
 ) -> argparse.ArgumentParser:
     parser = group.add_parser(name, help=text, description=text)
     parser.set_defaults(act=act)
@@ -198,7 +199,7 @@ def _property(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _db_sync(services: bootstrap.Services, arguments: Any) -> int:
+def _db_sync(services: assembly.Services, arguments: Any) -> int:
     # A table is changed in as long as it takes to copy its rows.
     with time_limits.limited_to(None):
         before = migration.version(services.database)
@@ -214,7 +215,7 @@ def _db_sync(services: bootstrap.Services, arguments: Any) -> int:
     return 0
 
 
-def _db_version(services: bootstrap.Services, arguments: Any) -> int:
+def _db_version(services: assembly.Services, arguments: Any) -> int:
     version = migration.version(services.database)
     if arguments.format == 'json':
         print(json.dumps({'revision': version, 'needed': migration.head()}))
@@ -223,7 +224,7 @@ def _db_version(services: bootstrap.Services, arguments: Any) -> int:
     return 0
 
 
-def _audit(services: bootstrap.Services, arguments: Any) -> int:
+def _audit(services: assembly.Services, arguments: Any) -> int:
     # Check the clock: by a wrong one, leases would wrongly be reported as
     # late.
     services.clock.now()
@@ -265,7 +266,7 @@ def _repair(finding: findings.Finding) -> None:
         print(f'{finding.problem}: {error}', file=sys.stderr)
 
 
-def _host_add(services: bootstrap.Services, arguments: Any) -> int:
+def _host_add(services: assembly.Services, arguments: Any) -> int:
     properties = dict(arguments.properties)
     waiting: list[objects.Host] = []
     exit_code = _each(
@@ -279,10 +280,10 @@ def _host_add(services: bootstrap.Services, arguments: Any) -> int:
 
 
 def _wait_for(
-    services: bootstrap.Services, host: objects.Host, form: str
+    services: assembly.Services, host: objects.Host, form: str
 ) -> int:
     """Wait for a host to be reservable; return the exit code."""
-    patience = services.hosts.options.build_wait
+    patience = services.means.options.build_wait
     deadline = services.clock.now() + patience + PATIENCE
     while not host.reservable and services.clock.now() < deadline:
         time.sleep(PAUSE)
@@ -299,7 +300,7 @@ def _wait_for(
 
 
 def _enrol(
-    services: bootstrap.Services,
+    services: assembly.Services,
     name: str,
     properties: Mapping[str, str],
     waiting: list[objects.Host],
@@ -326,17 +327,17 @@ def _enrol(
     return f'Host {host.facts.service_host} is enrolled, as host {host.id}'
 
 
-def _host_remove(services: bootstrap.Services, arguments: Any) -> int:
+def _host_remove(services: assembly.Services, arguments: Any) -> int:
     return _each(arguments, lambda name: _remove(services, name))
 
 
-def _remove(services: bootstrap.Services, name: str) -> str:
+def _remove(services: assembly.Services, name: str) -> str:
     host = _find(services, name)
     services.hosts.enrolment.remove(host.id, services.database.now())
     return f'Host {host.facts.service_host} is no longer enrolled'
 
 
-def _heal(services: bootstrap.Services, arguments: Any) -> int:
+def _heal(services: assembly.Services, arguments: Any) -> int:
     names = {_find(services, name).resource.name for name in arguments.names}
     released = mass_failure.release(
         services.database, objects.HOST, names, services.clock.now()
@@ -356,7 +357,7 @@ def _heal(services: bootstrap.Services, arguments: Any) -> int:
     return 0
 
 
-def _find(services: bootstrap.Services, name: str) -> objects.Host:
+def _find(services: assembly.Services, name: str) -> objects.Host:
     if name.isdecimal() and len(name) < 10:
         return services.hosts.get(int(name))
     found = services.hosts.find(objects.HostQuery(name=name))

@@ -11,8 +11,8 @@ import prometheus_client
 from prometheus_client import core
 from prometheus_client import registry
 
-from nova_reservations import bootstrap
 from nova_reservations.db import migration
+from nova_reservations.engine import assembly
 from nova_reservations.engine.record import service_metrics
 
 SUFFIX = '.prom'
@@ -44,7 +44,7 @@ def _textfile(text: str) -> str:
     return text
 
 
-def show(services: bootstrap.Services, arguments: Any) -> int:
+def show(services: assembly.Services, arguments: Any) -> int:
     """:raises: SchemaTooOld, after a metric of that was written
     :raises: DatabaseUnavailable
     """

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from nova_reservations import bootstrap
+from nova_reservations.engine import assembly
 from nova_reservations.engine.record import purge
 
 
@@ -54,7 +54,7 @@ def add_parser(
     )
 
 
-def _purge(services: bootstrap.Services, arguments: Any) -> int:
+def _purge(services: assembly.Services, arguments: Any) -> int:
     now = services.clock.now()
     for name in ('before', 'usage_before'):
         day = getattr(arguments, name)

@@ -10,11 +10,11 @@ from typing import Any
 
 import prettytable
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.views import resources as view
+from nova_reservations.engine import assembly
 from nova_reservations.objects import holds
 
 COLUMNS = ('ID', 'Name', 'Inventories', 'Properties', 'Reservable')
@@ -106,7 +106,7 @@ def _inventory(text: str) -> tuple[str, int]:
     return name, int(units)
 
 
-def _list(services: bootstrap.Services, arguments: Any) -> int:
+def _list(services: assembly.Services, arguments: Any) -> int:
     def act() -> int:
         found = services.resources.find(objects.ResourceQuery(arguments.type))
         if arguments.format == 'json':
@@ -138,7 +138,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
     return ', '.join(f'{name}={value}' for name, value in values.items())
 
 
-def _add(services: bootstrap.Services, arguments: Any) -> int:
+def _add(services: assembly.Services, arguments: Any) -> int:
     """Add a resource; like "host add", update one that exists already."""
 
     def act() -> int:
@@ -160,7 +160,7 @@ def _add(services: bootstrap.Services, arguments: Any) -> int:
     return _told(arguments.resource, act)
 
 
-def _set(services: bootstrap.Services, arguments: Any) -> int:
+def _set(services: assembly.Services, arguments: Any) -> int:
     def act() -> int:
         service = services.resources
         now = services.clock.now()
@@ -199,7 +199,7 @@ def _print(arguments: Any, known: objects.Inventoried) -> int:
     return 0
 
 
-def _show(services: bootstrap.Services, arguments: Any) -> int:
+def _show(services: assembly.Services, arguments: Any) -> int:
     def act() -> int:
         service = services.resources
         known = service.named(arguments.type, arguments.resource)
@@ -222,7 +222,7 @@ def _show(services: bootstrap.Services, arguments: Any) -> int:
     return _told(arguments.resource, act)
 
 
-def _remove(services: bootstrap.Services, arguments: Any) -> int:
+def _remove(services: assembly.Services, arguments: Any) -> int:
     def act() -> int:
         known = services.resources.named(arguments.type, arguments.resource)
         services.resources.remove(known.id)

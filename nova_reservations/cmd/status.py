@@ -33,6 +33,7 @@ from nova_reservations.cmd import service_check
 from nova_reservations.cmd import stack_check
 from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
+from nova_reservations.engine import assembly
 from nova_reservations.engine.audit import audit
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
@@ -90,14 +91,14 @@ class Checks(upgradecheck.UpgradeCommands):
     def __init__(
         self,
         conf: cfg.ConfigOpts,
-        services: bootstrap.Services | None = None,
+        services: assembly.Services | None = None,
     ) -> None:
         self.conf = conf
         self.told: dict[str, str] = {}
         self._given = services
 
     @functools.cached_property
-    def services(self) -> bootstrap.Services:
+    def services(self) -> assembly.Services:
         return self._given or bootstrap.build(self.conf)
 
     def nova_version(self) -> Result:
@@ -367,7 +368,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return check_results.of(
             Code.WARNING,
             service_check.name_warnings(
-                self.services.leases.options,
+                self.services.means.options,
                 self.conf.reservations.region_name,
                 self.services.hosts.cloud,
             ),
@@ -431,7 +432,7 @@ class Checks(upgradecheck.UpgradeCommands):
         can't be read."""
         if self.database().code != Code.SUCCESS:
             return None
-        types = self.services.hosts.types.of_resources()
+        types = self.services.means.types.of_resources()
         return {
             resource_type: frozenset()
             if resource_type == objects.HOST

@@ -23,15 +23,11 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
-from nova_reservations.db.holdings import healing
-from nova_reservations.db.holdings import slot_servers
-from nova_reservations.db.holdings import windows
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import deleted_leases
 from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import freed_capacity
-from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases
-from nova_reservations.db.leases import project_access
 from nova_reservations.db.record import server_usage
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts
@@ -333,14 +329,9 @@ def _give_back(
     """Release the lease's resources, in the caller's transaction."""
     ids = [item.id for item in lease.reservations]
     due_leases.wake_successors(session, ids, now)
-    healing.vacate(session, ids, now)
-    windows.release(session, ids, now)
-    slot_servers.forget(session, ids)
+    belongings.give_back(session, ids, now)
     # Usage that had begun was ended before this; the rest never began.
     server_usage.undo(session, ids)
-    project_access.forget(session, ids)
-    if lease.server_reservation is not None:
-        leased_servers.release_all(session, ids, now)
     if any(item.resources_changed for item in lease.reservations):
         leases.set_reservations(
             session, lease.id, now, resources_changed=False

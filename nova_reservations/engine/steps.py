@@ -161,6 +161,23 @@ def due_at(
     return None
 
 
+def due_after_change(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> datetime.datetime | None:
+    """Return when a worker must look at a lease that is changed now: one that
+    holds it finds the change when it is done."""
+    if lease.claimed_by is not None:
+        return lease.due_at
+    return due_at(lease, now, options)
+
+
+def due_now(
+    lease: objects.Lease, now: datetime.datetime
+) -> datetime.datetime | None:
+    """Return the same if a worker must look at the change at once."""
+    return now if lease.claimed_by is None else lease.due_at
+
+
 def put_off(
     lease: objects.Lease, now: datetime.datetime, wait: datetime.timedelta
 ) -> datetime.datetime:

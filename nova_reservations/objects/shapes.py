@@ -11,7 +11,6 @@ Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
 
 from collections.abc import Iterable
-from collections.abc import Mapping
 import dataclasses
 import functools
 import re
@@ -81,12 +80,3 @@ def class_of(name: str) -> str:
 
 def classes(names: Iterable[str]) -> set[str]:
     return {class_of(name) for name in names}
-
-
-def by_class(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Return resource class -> units, of whatever shape."""
-    found: dict[str, int] = {}
-    for name, units in amounts.items():
-        resource_class = class_of(name)
-        found[resource_class] = found.get(resource_class, 0) + units
-    return found

@@ -16,9 +16,9 @@ from nova import exception as nova_exception
 from nova import objects as nova_objects
 from oslo_log import log
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.engine import assembly
 from nova_reservations.objects import amounts
 from nova_reservations.scheduler import guaranteed
 from nova_reservations.scheduler import pool
@@ -58,7 +58,7 @@ class Admission:
 class Admissions:
     """:ivar services: what all of this process uses."""
 
-    def __init__(self, services: bootstrap.Services) -> None:
+    def __init__(self, services: assembly.Services) -> None:
         self.services = services
         self._pool = pool.Pool(services.database)
 

@@ -20,7 +20,6 @@ import weakref
 from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import utils
-from oslo_log import log
 import wrapt
 
 from nova_reservations import exception
@@ -28,8 +27,6 @@ from nova_reservations import hooks
 from nova_reservations.cloud.placement import claims
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler import requests
-
-LOG = log.getLogger(__name__)
 
 _refused: weakref.WeakSet[objects.RequestSpec] = weakref.WeakSet()
 """Requests that may land nowhere: Nova would try each of their hosts, and each

@@ -25,6 +25,7 @@ from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
 from nova_reservations.cloud import notifier
 from nova_reservations.db.leases import looks as looks_db
+from nova_reservations.engine import assembly
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import engine_locks
@@ -226,7 +227,7 @@ def _locks(conf: cfg.ConfigOpts) -> engine_locks.EngineLocks:
     )
 
 
-def _listener(services: bootstrap.Services) -> listeners.Listener:
+def _listener(services: assembly.Services) -> listeners.Listener:
     def receive(
         event_type: str,
         payload: Mapping[str, Any],

@@ -31,13 +31,13 @@ from oslo_log import log
 import oslo_messaging
 import wrapt
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud.placement import claims
 from nova_reservations.cloud.placement import placement
 from nova_reservations.cloud.placement import request_groups
+from nova_reservations.engine import assembly
 from nova_reservations.engine.leases import access
 from nova_reservations.objects import amounts as quantities
 
@@ -185,7 +185,7 @@ def _run_after(tried: frozenset[str]) -> Iterator[Run]:
 
 
 class OpenReservations:
-    def __init__(self, services: bootstrap.Services) -> None:
+    def __init__(self, services: assembly.Services) -> None:
         self._open = services.access
 
     def send(

@@ -14,9 +14,9 @@ from nova import objects as nova_objects
 from nova.scheduler import request_filter as nova_request_filter
 from oslo_log import log
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.engine import assembly
 from nova_reservations.objects import usage
 from nova_reservations.scheduler import admission as admissions
 from nova_reservations.scheduler import guaranteed
@@ -34,7 +34,7 @@ class ReservedHosts:
         opened after that, by each worker for itself.
     """
 
-    def __init__(self, services: bootstrap.Services) -> None:
+    def __init__(self, services: assembly.Services) -> None:
         self.services = services
         self._open = open_reservations.OpenReservations(services)
         self.admissions = admissions.Admissions(services)
@@ -133,7 +133,7 @@ def _size(flavor: nova_objects.Flavor) -> usage.Size:
     )
 
 
-def install(services: bootstrap.Services) -> ReservedHosts:
+def install(services: assembly.Services) -> ReservedHosts:
     """Add our request filter to Nova's, in place of any of an earlier call."""
     ours = ReservedHosts(services)
     request_filters = nova_request_filter.ALL_REQUEST_FILTERS

@@ -19,13 +19,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.db.leases import looks
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
+from nova_reservations.engine import assembly
 from nova_reservations.engine import clocks
 from nova_reservations.engine import fenced_cloud
 from nova_reservations.engine import identity
@@ -122,10 +122,10 @@ class Region:
         self.types = resource_types.Types(
             {name: kind(nova, self.opts) for name, kind in kinds.items()}
         )
-        parts = bootstrap.Parts(
+        parts = assembly.Parts(
             self.database,
             nova,
-            bootstrap.Plugins(
+            assembly.Plugins(
                 self.types,
                 [kind(nova, self.opts) for kind in monitors],
                 shipped.load(self.opts),
@@ -135,7 +135,7 @@ class Region:
             self._notify,
             clocks.Clock(lambda: self.now, lambda: self.now),
         )
-        self.services = bootstrap.assemble(parts)
+        self.services = assembly.assemble(parts)
         self.hosts = self.services.hosts
         self.resources = self.services.resources
         self.drainable_hosts = self.services.drainable_hosts
@@ -333,7 +333,7 @@ class Region:
             self.services.lifecycle,
             self.services.tasks,
             threads,
-            senders.Senders(self.services.messages),
+            senders.Senders(self.database, self.services.messages),
         )
         self._workers.append(worker)
         return worker
@@ -418,7 +418,8 @@ class Region:
         with self.database.reader() as session:
             return {
                 drainable.resource.name
-                for drainable in drainable_rows.fenced(session)
+                for drainable in drainable_rows.find(session)
+                if drainable.fenced_for
             }
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:

@@ -13,11 +13,12 @@ from nova_reservations import bootstrap
 from nova_reservations import conf as options
 from nova_reservations import objects
 from nova_reservations.db import migration
+from nova_reservations.engine import assembly
 from sandbox.bench import subject as su
 
 
 @contextlib.contextmanager
-def services(subject: su.Subject, what: str) -> Iterator[bootstrap.Services]:
+def services(subject: su.Subject, what: str) -> Iterator[assembly.Services]:
     """Yield services on an empty database, which is dropped in the end.
 
     :param what: a part of the name of the database
@@ -36,7 +37,7 @@ def services(subject: su.Subject, what: str) -> Iterator[bootstrap.Services]:
             connection.execute(sa.text(f'DROP DATABASE IF EXISTS {name}'))
 
 
-def on(url: str) -> bootstrap.Services:
+def on(url: str) -> assembly.Services:
     """Return services on a database."""
     conf = cfg.ConfigOpts()
     options.register_opts(conf)

@@ -18,6 +18,7 @@ from nova_reservations import bootstrap
 from nova_reservations import conf as options
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.engine import assembly
 from nova_reservations.engine.worker import worker
 from nova_reservations.types import base
 from sandbox import person
@@ -166,7 +167,7 @@ class _Unseen(base.ResourceType):
         booking.check()
 
 
-def _services(subject: su.Subject) -> bootstrap.Services:
+def _services(subject: su.Subject) -> assembly.Services:
     conf = cfg.ConfigOpts()
     options.register_opts(conf)
     conf([], default_config_files=[])
@@ -200,7 +201,7 @@ def _deadlocks(engine: sa.Engine) -> Iterator[list[str]]:
 
 def _round(
     subject: su.Subject,
-    services: bootstrap.Services,
+    services: assembly.Services,
     ending: Sequence[str],
     then: datetime.datetime,
 ) -> float:

@@ -18,13 +18,13 @@ import zlib
 
 import sqlalchemy as sa
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.resources import hosts
+from nova_reservations.engine import assembly
 from nova_reservations.engine.booking import lease_requests
 from sandbox.bench import alone
 from sandbox.bench import history
@@ -147,7 +147,7 @@ class Crowd:
     """Two kinds of hosts, with promises as described at FIXED, MOVABLE and
     DAYS."""
 
-    def __init__(self, services: bootstrap.Services) -> None:
+    def __init__(self, services: assembly.Services) -> None:
         self.services = services
         self.now = services.database.now()
 

@@ -11,11 +11,11 @@ import uuid
 
 import sqlalchemy as sa
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db.resources import hosts
+from nova_reservations.engine import assembly
 from nova_reservations.engine.booking import lease_requests
 from sandbox.bench import alone
 from sandbox.bench import subject as su
@@ -56,7 +56,7 @@ def measure(promised: 'Promised') -> list[Figure]:
 class Promised:
     """Hosts with promises as described at DAYS."""
 
-    def __init__(self, services: bootstrap.Services) -> None:
+    def __init__(self, services: assembly.Services) -> None:
         self.services = services
         self.now = services.database.now()
         with services.database.writer() as session:

@@ -8,12 +8,12 @@ import json
 import time
 import uuid
 
-from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases as rows
 from nova_reservations.db.leases import retry_queue
 from nova_reservations.db.resources import hosts
+from nova_reservations.engine import assembly
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from sandbox.bench import alone
@@ -67,7 +67,7 @@ def _measure(crowd: '_Crowd', them: str) -> list[Figure]:
 class _Crowd:
     """:ivar holders: the leases that have the hosts from in an hour on."""
 
-    def __init__(self, services: bootstrap.Services, different: bool) -> None:
+    def __init__(self, services: assembly.Services, different: bool) -> None:
         self.services = services
         self.now = services.database.now()
         with services.database.writer() as session:

@@ -104,7 +104,7 @@ def new_reservation(
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
-    kind = req.services.leases.types.named(item['resource_type'])
+    kind = req.services.means.types.named(item['resource_type'])
     if kind.comes_alone:
         raise exception.InvalidInput(
             f'A lease can not ask for a reservation of '

@@ -153,7 +153,7 @@ def _changed(
     :raises: InvalidInput, InvalidState, PolicyNotAuthorized
     """
     resource_type = reservation.resource_type
-    kind = req.services.leases.types.named(resource_type)
+    kind = req.services.means.types.named(resource_type)
     shown = view.reservation(reservation, kind.show(reservation))
     if (
         item.get('resource_type', shown['resource_type'])

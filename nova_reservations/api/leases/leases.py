@@ -132,7 +132,7 @@ def _lease_query(
         if key in query
     }
     if _SELECTIVE.isdisjoint(query):
-        bounds['over_after'] = now - req.services.leases.options.list_history
+        bounds['over_after'] = now - req.services.means.options.list_history
     return objects.LeaseQuery(
         project_id=project_id,
         statuses=tuple(
@@ -446,7 +446,7 @@ def view_of(
 def _details(
     req: api_request.LeaseRequest,
 ) -> Callable[[objects.Reservation], Mapping[str, Any]]:
-    types = req.services.leases.types
+    types = req.services.means.types
 
     def details(reservation: objects.Reservation) -> Mapping[str, Any]:
         # A type may have been switched off since the lease was created.

@@ -25,7 +25,7 @@ def find(
     duration = dates.parse_duration(body['duration'])
     # Check that the end of the first window is a valid date.
     dates.after(start, duration)
-    found = req.services.leases.offers.find(
+    found = req.services.offers.find(
         lease_offers.OfferQuery(
             project_id=creation.project_of(context, body.get('project_id')),
             user_id=context.user_id,

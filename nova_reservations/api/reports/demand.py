@@ -23,7 +23,7 @@ def index(
         for key in ('start', 'end')
     )
     limit = int(query.get('limit', schemas.MOST))
-    found = req.services.leases.demand.find(
+    found = req.services.demand.find(
         refusals.RefusalQuery(
             project_id=query.get('project_id'),
             start=start,

@@ -22,11 +22,11 @@ import webob
 import webob.exc
 import wrapt
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine import assembly
 from nova_reservations.objects import states
 
 
@@ -36,12 +36,12 @@ class _Judge:
     :ivar refusal: why a move was refused, if it was.
     """
 
-    def __init__(self, services: Callable[[], bootstrap.Services]) -> None:
+    def __init__(self, services: Callable[[], assembly.Services]) -> None:
         self._services = services
         self.refusal: exception.ReservationsError | None = None
 
     @contextlib.contextmanager
-    def services(self) -> Iterator[bootstrap.Services]:
+    def services(self) -> Iterator[assembly.Services]:
         """Yield the services; an error inside of this context refuses the
         move."""
         try:
@@ -61,7 +61,7 @@ _judge: contextvars.ContextVar[_Judge | None] = contextvars.ContextVar(
 def ask(
     request: webob.Request,
     application: Any,
-    services: Callable[[], bootstrap.Services],
+    services: Callable[[], assembly.Services],
 ) -> webob.Response:
     """Return Nova's answer to the request; moves in it are checked.
 
@@ -153,7 +153,7 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _is_of_others(
-    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
+    flavor_id: str, asked: dict[str, Any], services: assembly.Services
 ) -> bool:
     """Return whether the flavor is that of a reservation that the server's
     project may not use."""
@@ -164,7 +164,7 @@ def _is_of_others(
 
 
 def _check_resize(
-    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
+    flavor_id: str, asked: dict[str, Any], services: assembly.Services
 ) -> None:
     """Refuse a flavor that does not fit into the server's guaranteed place,
     and the flavor of a reservation that the server can't join.
@@ -197,7 +197,7 @@ def _check_resize(
 
 
 def _lease_of(
-    asked: dict[str, Any], services: bootstrap.Services
+    asked: dict[str, Any], services: assembly.Services
 ) -> objects.Access | None:
     """Return the reservation that the server was created in, if its lease is
     not over."""
@@ -222,7 +222,7 @@ def _lease_of(
 
 
 def _access(
-    reservation_id: Any, services: bootstrap.Services
+    reservation_id: Any, services: assembly.Services
 ) -> objects.Access | None:
     # A server that is older than this check may have any text as its hint.
     if not objects.is_id(reservation_id):

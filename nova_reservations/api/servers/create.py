@@ -21,7 +21,6 @@ from oslo_serialization import jsonutils
 import webob
 import wrapt
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
@@ -30,6 +29,7 @@ from nova_reservations.api.leases import creation
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine import assembly
 from nova_reservations.engine.booking import lease_requests
 
 CONF = nova.conf.CONF
@@ -74,7 +74,7 @@ def make(
     body: Any,
     terms: Callable[[Any, datetime.datetime], lease_params.Terms],
     application: Any,
-    services: bootstrap.Services,
+    services: assembly.Services,
 ) -> webob.Response:
     """Return Nova's answer to a request for servers that get a lease.
 
@@ -102,10 +102,10 @@ def _asked(
     request: webob.Request,
     body: Any,
     terms: lease_params.Terms,
-    services: bootstrap.Services,
+    services: assembly.Services,
 ) -> lease_requests.NewLease:
     """:raises: InvalidInput"""
-    kind = services.leases.types.get(objects.SERVER)
+    kind = services.means.types.get(objects.SERVER)
     if kind is None:
         raise exception.InvalidInput(
             f'The hint "{scheduler_hints.LEASE}" can not be used here: '
@@ -165,7 +165,7 @@ class _Making:
     """:ivar refusal: why we have refused a server that Nova was to create."""
 
     def __init__(
-        self, services: bootstrap.Services, lease: objects.Lease
+        self, services: assembly.Services, lease: objects.Lease
     ) -> None:
         self._leases = services.server_leases
         self._now = services.database.now

@@ -12,7 +12,6 @@ from nova.policies import servers as server_policies
 from oslo_serialization import jsonutils
 import webob
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import faults
@@ -22,6 +21,7 @@ from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine import assembly
 from nova_reservations.policies import leases as policies
 
 # Like in Nova's own router, the path may begin with a project id.
@@ -31,7 +31,7 @@ _CREATE = re.compile('/(?:[0-9a-f-]+/)?(?:servers|os-volumes_boot)$')
 def answer(
     environ: dict[str, Any],
     application: Any,
-    services: Callable[[], bootstrap.Services],
+    services: Callable[[], assembly.Services],
 ) -> Any:
     """Return the WSGI application that answers the request: Nova, an answer of
     Nova, or a refusal.
@@ -53,7 +53,7 @@ def answer(
 def _create(
     request: webob.Request,
     application: Any,
-    build: Callable[[], bootstrap.Services],
+    build: Callable[[], assembly.Services],
 ) -> Any:
     options = nova.conf.CONF
     if not (
@@ -95,7 +95,7 @@ def _create(
 def _has_waited(
     refusal: exception.ReservationsError,
     body: Any,
-    services: bootstrap.Services,
+    services: assembly.Services,
 ) -> bool:
     """Wait if the lease that the body names starts just now; return False if
     there was nothing to wait for."""

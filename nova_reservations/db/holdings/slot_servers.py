@@ -114,17 +114,8 @@ def choice(session: orm.Session, server_uuid: str) -> str | None:
     )
 
 
-def forget(session: orm.Session, reservation_ids: Collection[str]) -> None:
-    session.execute(
-        sa.delete(SERVER).where(SERVER.c.reservation_id.in_(reservation_ids))
-    )
-
-
 def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
-    for page in pages.of(server_uuids):
-        session.execute(
-            sa.delete(SERVER).where(SERVER.c.server_uuid.in_(page))
-        )
+    pages.delete(session, SERVER.c.server_uuid, server_uuids)
 
 
 # Reservations that are open

@@ -80,7 +80,13 @@ def release(
 ) -> None:
     """Record that the servers no longer belong to their leases."""
     for page in pages.of(server_uuids):
-        _release(session, LEASED.c.server_uuid.in_(page), now)
+        session.execute(
+            sa.update(LEASED)
+            .where(
+                LEASED.c.server_uuid.in_(page), LEASED.c.released_at.is_(None)
+            )
+            .values(released_at=now, updated_at=now)
+        )
 
 
 def release_all(
@@ -89,19 +95,13 @@ def release_all(
     now: datetime.datetime,
 ) -> None:
     """Record that no server belongs to the reservations any more."""
-    _release(session, LEASED.c.reservation_id.in_(reservation_ids), now)
-
-
-def _release(
-    session: orm.Session,
-    condition: sa.ColumnElement[bool],
-    now: datetime.datetime,
-) -> None:
-    session.execute(
-        sa.update(LEASED)
-        .where(condition, LEASED.c.released_at.is_(None))
-        .values(released_at=now, updated_at=now)
-    )
+    servers = session.scalars(
+        sa.select(LEASED.c.server_uuid).where(
+            LEASED.c.reservation_id.in_(reservation_ids),
+            LEASED.c.released_at.is_(None),
+        )
+    ).all()
+    release(session, servers, now)
 
 
 def watched(

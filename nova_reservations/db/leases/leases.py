@@ -15,7 +15,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import lease_rows
 from nova_reservations.objects import states
 
@@ -396,7 +396,7 @@ def delete(session: orm.Session, seen: objects.Lease) -> None:
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
-    lease_removal.remove(session, [seen.id])
+    belongings.remove_leases(session, [seen.id])
 
 
 def set_reservations(

@@ -89,13 +89,6 @@ def remove(session: orm.Session, reservation_id: str, project_id: str) -> None:
     )
 
 
-def forget(session: orm.Session, reservation_ids: Collection[str]) -> None:
-    """Forget with whom reservations were shared."""
-    session.execute(
-        sa.delete(ACCESS).where(ACCESS.c.reservation_id.in_(reservation_ids))
-    )
-
-
 def shared_with(
     session: orm.Session, project_id: str, lease_ids: Collection[str]
 ) -> dict[str, list[str]]:

@@ -109,15 +109,8 @@ def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
 
     :param limit: how many at most
     """
-    # Ids first, for MariaDB.
-    ids = session.scalars(
-        sa.select(REFUSAL.c.id)
-        .where(REFUSAL.c.asked_at < before)
-        .order_by(REFUSAL.c.asked_at, REFUSAL.c.id)
-        .limit(limit)
-    ).all()
-    for page in pages.of(ids):
-        session.execute(sa.delete(REFUSAL).where(REFUSAL.c.id.in_(page)))
+    ids = pages.oldest(session, REFUSAL.c.asked_at, before, limit)
+    pages.delete(session, REFUSAL.c.id, ids)
     return len(ids)
 
 

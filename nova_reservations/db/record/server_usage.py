@@ -164,8 +164,7 @@ def end(
 
 def undo(session: orm.Session, reservation_ids: Collection[str]) -> None:
     """Forget servers of leases that have not begun, and will not."""
-    for page in pages.of(_going_on(session, reservation_ids)):
-        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
+    pages.delete(session, USAGE.c.id, _going_on(session, reservation_ids))
 
 
 def leave(
@@ -381,5 +380,5 @@ def _end(
             .where(USAGE.c.id.in_(page), USAGE.c.ended_at.is_(None))
             .values(ended_at=at, goes_on=None)
         )
-    for page in pages.of(key for key, began in rows.items() if began >= at):
-        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
+    never = (key for key, began in rows.items() if began >= at)
+    pages.delete(session, USAGE.c.id, never)

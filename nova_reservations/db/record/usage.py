@@ -249,8 +249,7 @@ def _write(session: orm.Session, changes: _Changes) -> None:
                 .where(USAGE.c.id.in_(page))
                 .values(ended_at=at)
             )
-    for page in pages.of(changes.undone):
-        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
+    pages.delete(session, USAGE.c.id, changes.undone)
     if changes.amounts:
         session.execute(
             sa.update(USAGE)

@@ -86,10 +86,6 @@ def _drainable(row: sa.Row[Any]) -> DrainableHost:
     )
 
 
-def fenced(session: orm.Session) -> list[DrainableHost]:
-    return find(session, RESOURCE.c.fenced_for.is_not(None))
-
-
 def offers(
     session: orm.Session,
     lease_id: str,

@@ -9,6 +9,7 @@ Every function joins the caller's transaction.
 Decision 0045: doc/source/decisions/0045-whole-leases-are-purged
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -20,7 +21,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
-from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import belongings
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -124,7 +125,7 @@ def remove(
     )
     if done.rowcount != len(lease_ids):  # type: ignore[attr-defined]
         raise exception.Conflict(kind='Lease', id='that is over')
-    return lease_removal.remove(session, lease_ids)
+    return belongings.remove_leases(session, lease_ids)
 
 
 def remove_deleted(
@@ -134,19 +135,9 @@ def remove_deleted(
 
     :param limit: how many at most
     """
-    ids = session.scalars(
-        sa.select(DELETED.c.id)
-        .where(DELETED.c.deleted_at < before)
-        .order_by(DELETED.c.deleted_at, DELETED.c.id)
-        .limit(limit)
-    ).all()
-    for page in pages.of(ids):
-        session.execute(
-            sa.delete(DELETED_RESERVATION).where(
-                DELETED_RESERVATION.c.lease_id.in_(page)
-            )
-        )
-        session.execute(sa.delete(DELETED).where(DELETED.c.id.in_(page)))
+    ids = pages.oldest(session, DELETED.c.deleted_at, before, limit)
+    pages.delete(session, DELETED_RESERVATION.c.lease_id, ids)
+    pages.delete(session, DELETED.c.id, ids)
     return len(ids)
 
 
@@ -158,18 +149,9 @@ def remove_promises(
 
     :param limit: how many at most
     """
-    ids = session.scalars(
-        sa.select(DELETED_RESERVATION.c.id)
-        .where(DELETED_RESERVATION.c.deleted_at < before)
-        .order_by(DELETED_RESERVATION.c.deleted_at, DELETED_RESERVATION.c.id)
-        .limit(limit)
-    ).all()
-    for page in pages.of(ids):
-        session.execute(
-            sa.delete(DELETED_RESERVATION).where(
-                DELETED_RESERVATION.c.id.in_(page)
-            )
-        )
+    promised = DELETED_RESERVATION.c
+    ids = pages.oldest(session, promised.deleted_at, before, limit)
+    pages.delete(session, promised.id, ids)
     return len(ids)
 
 
@@ -182,14 +164,8 @@ def remove_records(
     """
     count = 0
     for table in RECORDS:
-        ids = session.scalars(
-            sa.select(table.c.id)
-            .where(table.c.ended_at < before)
-            .order_by(table.c.ended_at, table.c.id)
-            .limit(limit)
-        ).all()
-        for page in pages.of(ids):
-            session.execute(sa.delete(table).where(table.c.id.in_(page)))
+        ids = pages.oldest(session, table.c.ended_at, before, limit)
+        pages.delete(session, table.c.id, ids)
         count += len(ids)
     return count
 
@@ -231,20 +207,13 @@ def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
             RESERVATION.c.lease_id.in_(lease_ids)
         )
     ).all()
-    return {
-        'leases': len(lease_ids),
-        'reservations': len(reservation_ids),
-        'events': _counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
-        **{
-            kind: sum(
-                _counted(
-                    session, table, table.c.reservation_id.in_(reservation_ids)
-                )
-                for table in tables
-            )
-            for kind, tables in (
-                ('allocations', [ALLOCATION]),
-                ('servers', lease_removal.SERVERS),
-            )
-        },
-    }
+    counts = Counter[str](
+        leases=len(lease_ids),
+        reservations=len(reservation_ids),
+        events=_counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
+    )
+    for kind in belongings.OF_RESERVATIONS:
+        if kind.counted:
+            theirs = kind.table.c.reservation_id.in_(reservation_ids)
+            counts[kind.counted] += _counted(session, kind.table, theirs)
+    return counts

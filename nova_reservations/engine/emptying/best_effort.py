@@ -39,12 +39,10 @@ from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import builds
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
-from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import queue
 from nova_reservations.engine.emptying import drain_candidates
 from nova_reservations.engine.emptying import drainable_hosts as drainables
@@ -66,23 +64,19 @@ TOO_FEW = 'Not enough hosts can be emptied'
 class BestEffort:
     def __init__(
         self,
-        database: api.Database,
+        means: means.Means,
         cloud: ports.Cloud,
-        types: resource_types.Types,
         strategy: base.DrainStrategy,
-        options: settings.Settings,
-        notify: ports.Notifier,
-        limits: limits.ProjectLimits,
     ) -> None:
-        self.database = database
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.limits = means.limits
+        self.allocations = means.allocations
         self.cloud = cloud
-        self.types = types
-        self.options = options
-        self.notify = notify
-        self.limits = limits
-        self.allocations = allocations.Allocations(types, options)
         self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
-        self.builds = builds.Builds(cloud, options)
+        self.builds = builds.Builds(cloud, means.options)
 
     def advance(
         self, lease: objects.Lease, now: datetime.datetime, check: ports.Check

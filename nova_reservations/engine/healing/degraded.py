@@ -56,10 +56,7 @@ def record(
         now,
         degraded=degraded,
         prepared=lease.prepared,
-        # A worker that holds the lease finds the change when it is done.
-        due_at=seen.due_at
-        if seen.claimed_by is not None
-        else steps.due_at(lease, now, options),
+        due_at=steps.due_after_change(lease, now, options),
     )
     return True
 

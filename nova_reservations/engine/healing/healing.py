@@ -17,7 +17,6 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
@@ -27,10 +26,9 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.engine import notifications
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
-from nova_reservations.engine.booking import allocations as plans
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.healing import degraded
 from nova_reservations.engine.healing import operator_drains
@@ -50,18 +48,12 @@ class _Healed:
 
 
 class Healing:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.notify = notify
-        self.plans = plans.Allocations(types, options)
+    def __init__(self, means: means.Means) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.plans = means.allocations
 
     def heal(self, now: datetime.datetime) -> list[str]:
         """Heal the leases that have begun, or will begin before the next
@@ -278,7 +270,7 @@ class Healing:
                 for item in lease.reservations
             },
             now,
-            self.options.cleaning_time,
+            self.options,
             None if asked else self.options.heal_active,
             drained,
         )
@@ -422,12 +414,14 @@ class Healing:
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
         """Make a worker bring Nova in line with the lease; return False if the
         lease was changed meanwhile: the next look tries again."""
-        # A worker that holds the lease finds the change when it is done.
-        due_at = now if seen.claimed_by is None else seen.due_at
         try:
             with self.database.writer() as session:
                 leases.change(
-                    session, seen, now, prepared=False, due_at=due_at
+                    session,
+                    seen,
+                    now,
+                    prepared=False,
+                    due_at=steps.due_now(seen, now),
                 )
         except exception.Conflict:
             LOG.debug('Lease %s is changed at this moment', seen.id)

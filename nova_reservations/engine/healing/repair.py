@@ -20,6 +20,7 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import healing
+from nova_reservations.engine import settings
 from nova_reservations.engine.booking import allocations as allocations_engine
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
@@ -53,7 +54,7 @@ class Case:
     demanded: Mapping[str, demands.Ask | None]
     aftermath: Mapping[str, datetime.timedelta]
     now: datetime.datetime
-    cleaning: datetime.timedelta
+    options: settings.Settings
     heal_active: states.HealActive | None
     drained: Collection[int] = ()
 
@@ -76,7 +77,7 @@ class Case:
     def terms(self, ignore: Collection[str]) -> search.Search:
         return search.Search(
             self.now,
-            self.cleaning,
+            self.options.cleaning_time,
             allocations_engine.start_at(self.lease),
             ignore=ignore,
         )
@@ -315,9 +316,7 @@ class Repair:
         if moved is None:
             return False
         allocations.advance(self.session, moved.generations)
-        replanning.write(
-            self.session, moved, self.case.now, self.plans.options
-        )
+        replanning.write(self.session, moved, self.case.now, self.case.options)
         for ask, holdings in zip(asks, losses, strict=True):
             given = moved.room.resources[ask.wanted.reservation_id]
             self._write(ask, dict.fromkeys(given, 1), holdings)

@@ -24,8 +24,6 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.resources import hosts as hosts_db
 from nova_reservations.engine import notifications
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import replanning
@@ -54,13 +52,13 @@ class Enforcement:
         self,
         database: api.Database,
         plugins: Sequence[base.Enforcement],
-        types: resource_types.Types,
-        options: settings.Settings,
+        plans: allocations.Allocations,
+        change_writer: lease_changes.ChangeWriter,
     ) -> None:
         self.database = database
         self.plugins = plugins
-        self.plans = allocations.Allocations(types, options)
-        self.changes = lease_changes.LeaseChanges(types, options)
+        self.plans = plans
+        self.change_writer = change_writer
 
     def check_new(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Check a new lease before it is written.
@@ -89,9 +87,9 @@ class Enforcement:
         if not self.plugins or changes.only_rename:
             return
         seen = get()
-        lease, changed = self.changes.asked(seen, changes, now)
+        lease, changed = self.change_writer.asked(seen, changes, now)
         with self.database.reader() as session:
-            held = self.changes.kept(session, seen)
+            held = self.change_writer.kept(session, seen)
             current = base.Planned(seen, _hosts(session, held))
             planned = self._planned(
                 session,

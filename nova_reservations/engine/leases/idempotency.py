@@ -25,42 +25,41 @@ MOST = 10_000
 long since, so no limit of leases bounds them."""
 
 
-class Repeats:
-    def __init__(self, database: api.Database) -> None:
-        self.database = database
+def made(
+    database: api.Database, key: objects.IdempotencyKey
+) -> objects.Lease | None:
+    """Return the lease, as it is now, that a request with this key has
+    made; None if there was none.
 
-    def made(self, key: objects.IdempotencyKey) -> objects.Lease | None:
-        """Return the lease, as it is now, that a request with this key has
-        made; None if there was none.
+    :raises: KeyReused, InvalidState
+    """
+    # Another node of the database cluster may have served the first
+    # request.
+    with database.causal_reader() as session:
+        found = idempotency.made(session, key)
+        if found is None:
+            _check_room(session, key.project_id)
+            return None
+        if found.body != key.body:
+            raise exception.KeyReused
+        try:
+            return leases.get(session, found.lease_id)
+        except exception.NotFound:
+            raise exception.InvalidState(
+                kind='Lease',
+                id=found.lease_id,
+                status='deleted',
+                reason='it was made by a request with this '
+                'Idempotency-Key; send another key for a new lease',
+            ) from None
 
-        :raises: KeyReused, InvalidState
-        """
-        # Another node of the database cluster may have served the first
-        # request.
-        with self.database.causal_reader() as session:
-            found = idempotency.made(session, key)
-            if found is None:
-                _check_room(session, key.project_id)
-                return None
-            if found.body != key.body:
-                raise exception.KeyReused
-            try:
-                return leases.get(session, found.lease_id)
-            except exception.NotFound:
-                raise exception.InvalidState(
-                    kind='Lease',
-                    id=found.lease_id,
-                    status='deleted',
-                    reason='it was made by a request with this '
-                    'Idempotency-Key; send another key for a new lease',
-                ) from None
 
-    def forget(self, now: datetime.datetime) -> None:
-        """Forget the keys that are older than a day."""
-        removed = BATCH
-        while removed == BATCH:
-            with self.database.writer() as session:
-                removed = idempotency.remove(session, now - KEPT, BATCH)
+def forget(database: api.Database, now: datetime.datetime) -> None:
+    """Forget the keys that are older than a day."""
+    removed = BATCH
+    while removed == BATCH:
+        with database.writer() as session:
+            removed = idempotency.remove(session, now - KEPT, BATCH)
 
 
 def _check_room(session: api.Session, project_id: str) -> None:

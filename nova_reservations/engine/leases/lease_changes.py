@@ -16,8 +16,8 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import windows
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import freed_capacity
-from nova_reservations.db.leases import lease_removal
 from nova_reservations.db.leases import leases
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -33,14 +33,18 @@ from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 
 
-class LeaseChanges:
+class ChangeWriter:
     def __init__(
-        self, types: resource_types.Types, options: settings.Settings
+        self,
+        types: resource_types.Types,
+        options: settings.Settings,
+        requests: lease_requests.LeaseRequests,
+        plans: allocations.Allocations,
     ) -> None:
         self.types = types
         self.options = options
-        self.allocations = allocations.Allocations(types, options)
-        self.requests = lease_requests.LeaseRequests(types, options)
+        self.requests = requests
+        self.allocations = plans
 
     def write(
         self,
@@ -130,7 +134,7 @@ class LeaseChanges:
             'prepared': lease.prepared,
             'degraded': lease.degraded,
             'status_reason': None,
-            'due_at': due_at(lease, now, self.options),
+            'due_at': steps.due_after_change(lease, now, self.options),
         }
         return columns, left
 
@@ -280,16 +284,6 @@ class LeaseChanges:
         return self._held(session, lease)
 
 
-def due_at(
-    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
-) -> datetime.datetime | None:
-    """Return when a worker must look at a lease that is changed now."""
-    # A worker that holds the lease finds the changes when it is done.
-    if lease.claimed_by is not None:
-        return lease.due_at
-    return steps.due_at(lease, now, options)
-
-
 def _is_shared(demand: demands.Ask | None) -> bool:
     return demand is not None and not demand.exclusive
 
@@ -317,7 +311,7 @@ def _write_parts(
     before = {item.id for item in seen.reservations}
     after = {item.id for item in lease.reservations}
     if gone := sorted(before - after):
-        lease_removal.remove_reservations(session, gone)
+        belongings.remove_reservations(session, gone)
     added = [item for item in lease.reservations if item.id not in before]
     if added:
         leases.add_reservations(session, lease, added)

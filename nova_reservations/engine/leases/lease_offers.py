@@ -22,6 +22,7 @@ from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import parts
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import openings
@@ -65,15 +66,15 @@ class LeaseOffers:
 
     def __init__(
         self,
-        database: api.Database,
-        requests: lease_requests.LeaseRequests,
-        plans: allocations.Allocations,
+        means: means.Means,
         looks: openings.Openings,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        self.database = database
-        self.requests = requests
-        self.plans = plans
+        self.database = means.database
+        self.options = means.options
+        self.requests = means.requests
+        self.plans = means.allocations
+        self.limits = means.limits
         self.looks = looks
         self.cpu = cpu
 
@@ -87,7 +88,7 @@ class LeaseOffers:
         """
         budget = budgets.Budget(cpu=self.cpu)
         draft = self._draft(wanted, now)
-        guard = self.looks.limits.guard(draft)
+        guard = self.limits.guard(draft)
         found: list[interval.Interval] = []
         with self.database.reader() as session:
             outlook = guard.outlook(session, draft, now)
@@ -143,13 +144,13 @@ class LeaseOffers:
                 None,
                 [
                     wanted.start_before,
-                    lease_terms.last_start(self.plans.options, now),
+                    lease_terms.last_start(self.options, now),
                 ],
             ),
             default=None,
         )
         sweeps = [look.reservations]
-        if self.plans.options.replan_limit and all(
+        if self.options.replan_limit and all(
             prospect.demand.exclusive for prospect in look.reservations
         ):
             # If promises can move, no single resource needs to be free for the

@@ -16,7 +16,6 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations as allocations_db
 from nova_reservations.db.leases import deleted_leases
@@ -24,23 +23,23 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import idempotency as idempotency_db
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
+from nova_reservations.db.record import server_usage
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.engine import notifications
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.emptying import drain_candidates
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.leases import at_once
 from nova_reservations.engine.leases import enforcement
-from nova_reservations.engine.leases import idempotency
+from nova_reservations.engine.leases import idempotency as repeats
 from nova_reservations.engine.leases import lease_changes
-from nova_reservations.engine.leases import lease_offers
 from nova_reservations.engine.leases import openings
 from nova_reservations.engine.leases import refusals
 from nova_reservations.engine.leases import shrinking
@@ -77,35 +76,28 @@ class Writing:
 class Leases:
     def __init__(
         self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-        drainable_hosts: drainable_hosts.DrainableHosts,
-        limits: limits.ProjectLimits,
+        means: means.Means,
+        change_writer: lease_changes.ChangeWriter,
+        openings: openings.Openings,
         enforcement: enforcement.Enforcement,
         at_once: at_once.AtOnce,
+        demand: refused_demand.RefusedDemand,
+        drainable_hosts: drainable_hosts.DrainableHosts,
     ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.notify = notify
-        self.drainable_hosts = drainable_hosts
-        self.limits = limits
-        self.requests = lease_requests.LeaseRequests(types, options)
-        self.shrinking = shrinking.Shrinking(database, types)
-        self.changes = lease_changes.LeaseChanges(types, options)
-        self.allocations = allocations.Allocations(types, options)
-        self.demand = refused_demand.RefusedDemand(database, options)
-        self.openings = openings.Openings(
-            database, self.allocations, self.changes, limits
-        )
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.requests = means.requests
+        self.allocations = means.allocations
+        self.limits = means.limits
+        self.shrinking = shrinking.Shrinking(means.database, means.types)
+        self.change_writer = change_writer
+        self.openings = openings
         self.enforcement = enforcement
         self.at_once = at_once
-        self.repeats = idempotency.Repeats(database)
-        self.offers = lease_offers.LeaseOffers(
-            database, self.requests, self.allocations, self.openings
-        )
+        self.demand = demand
+        self.drainable_hosts = drainable_hosts
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -129,7 +121,7 @@ class Leases:
             OverLimit, KeyReused, RequestUnderWay
         :raises: CloudUnavailable if limits are not known
         """
-        if asked.key and (made := self.repeats.made(asked.key)):
+        if asked.key and (made := repeats.made(self.database, asked.key)):
             self.at_once.make([made], now)
             return made
         draft = self.requests.draft(asked, now)
@@ -319,7 +311,7 @@ class Leases:
                 attempt.begin(session)
                 seen = leases.get(session, lease_id)
                 before = guard.look(session, seen)
-                self.changes.write(
+                self.change_writer.write(
                     session,
                     seen,
                     changes,
@@ -391,7 +383,7 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(session: api.Session) -> objects.Lease | None:
+        def write(session: api.Session) -> objects.Lease | None:
             seen = leases.get(session, lease_id)
             if seen.status == states.Lease.CREATING and seen.in_nova:
                 raise exception.InvalidState(
@@ -402,11 +394,8 @@ class Leases:
                     'as soon as it is PENDING or STARTING',
                 )
             if not seen.in_nova:
-                held = allocations_db.held_by(session, seen)
-                leases.delete(session, seen)
+                remove(session, seen, now)
                 deleted_leases.keep(session, seen, now)
-                drainable_rows.came_free(session, lease_id, now)
-                freed_capacity.freed(session, now, held)
                 retry.left(session, seen, now, self.types)
                 return seen
             if seen.status == states.Lease.DELETING:
@@ -419,17 +408,29 @@ class Leases:
                 status=states.Lease.DELETING,
                 status_reason=None,
                 events={states.EventType.END: states.Event.IN_PROGRESS},
-                due_at=lease_changes.due_at(deleting, now, self.options),
+                due_at=steps.due_after_change(deleting, now, self.options),
             )
             usage.settle(session, [deleting], now)
             return None
 
-        gone = transactions.write(self.database, remove)
+        gone = transactions.write(self.database, write)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return
         LOG.info('Lease %s is deleted', lease_id)
         self.notify(notifications.DELETE, notifications.payload(gone))
+
+
+def remove(
+    session: api.Session, lease: objects.Lease, now: datetime.datetime
+) -> None:
+    """Delete a lease of which nothing is in Nova; others may have its
+    resources."""
+    held = allocations_db.held_by(session, lease)
+    leases.delete(session, lease)
+    server_usage.undo(session, [item.id for item in lease.reservations])
+    drainable_rows.came_free(session, lease.id, now)
+    freed_capacity.freed(session, now, held)
 
 
 def _is_warned(lease: objects.Lease) -> bool:

@@ -17,7 +17,6 @@ import json
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import api
 from nova_reservations.db.holdings import cordons as cordon_rows
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases as leases_db
@@ -25,6 +24,7 @@ from nova_reservations.db.resources import hosts
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.pool import cordons
@@ -66,13 +66,15 @@ class Window:
 class Maintenance:
     def __init__(
         self,
-        database: api.Database,
-        promises: leases.Leases,
+        means: means.Means,
+        single: leases.Leases,
         cordoning: cordons.Cordons,
         cloud: ports.Cloud,
     ) -> None:
-        self.database = database
-        self.promises = promises
+        self.database = means.database
+        self.requests = means.requests
+        self.allocations = means.allocations
+        self.single = single
         self.cordons = cordoning
         self.cloud = cloud
 
@@ -146,14 +148,14 @@ class Maintenance:
         """
         with self.database.reader() as session:
             host = hosts.get(session, host_id)
-        draft = self.promises.requests.draft(_request(host, asked), now)
+        draft = self.requests.draft(_request(host, asked), now)
         try:
             transactions.retry(
                 lambda attempt: self._book(host_id, draft, now, attempt)
             )
         except exception.NotEnoughResources as refusal:
             raise self._in_use(host, asked, refusal) from refusal
-        self.promises.tell_created(draft)
+        self.single.tell_created(draft)
         return Affected(host, (), draft)
 
     def _book(
@@ -170,7 +172,7 @@ class Maintenance:
                 # The cordon must not keep the operator's own lease off.
                 cordon_rows.set_cordoned(session, host_id, None, now)
             leases_db.insert(session, draft)
-            left = self.promises.allocations.book(
+            left = self.allocations.book(
                 session,
                 draft,
                 now,

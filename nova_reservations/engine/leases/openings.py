@@ -27,6 +27,7 @@ from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.leases import lease_changes
 from nova_reservations.objects import holding
 from nova_reservations.objects import requirements
@@ -70,15 +71,15 @@ class Prospects:
 class Openings:
     def __init__(
         self,
-        database: api.Database,
-        plans: allocations.Allocations,
-        changes: lease_changes.LeaseChanges,
-        limits: limits.ProjectLimits,
+        means: means.Means,
+        change_writer: lease_changes.ChangeWriter,
     ) -> None:
-        self.database = database
-        self.plans = plans
-        self.changes = changes
-        self.limits = limits
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.plans = means.allocations
+        self.limits = means.limits
+        self.change_writer = change_writer
 
     def with_start(
         self,
@@ -118,7 +119,7 @@ class Openings:
         return any(
             asked.resource_type == objects.HOST
             and requirements.keys(asked.requirements) & requirements.NAMES
-            for asked in self.plans.types.planned(lease).values()
+            for asked in self.types.planned(lease).values()
         )
 
     def _first_allowed(
@@ -129,7 +130,7 @@ class Openings:
     ) -> datetime.datetime | None:
         """Return the first of the starts at which the lease is within all
         limits."""
-        last = lease_terms.last_start(self.plans.options, outlook.now)
+        last = lease_terms.last_start(self.options, outlook.now)
         for start in starts:
             if last is not None and start > last:
                 return None
@@ -149,13 +150,13 @@ class Openings:
         """Return the refusal of a change with the latest end to which the
         lease can be prolonged along with the other changes, if that is known
         and tells of no single host."""
-        lease, changed = self.changes.asked(seen, changes, now)
+        lease, changed = self.change_writer.asked(seen, changes, now)
         if lease.end_date <= seen.end_date or self._names_hosts(lease):
             return refusal
         guard = self.limits.guard(seen)
         with self.database.reader() as session:
             outlook = guard.outlook(session, seen, now)
-            held = self.changes.kept(session, seen)
+            held = self.change_writer.kept(session, seen)
             look = self.look(
                 session,
                 lease,
@@ -214,7 +215,7 @@ class Openings:
             return Prospects((), None)
         bounds = search.Search(
             now,
-            self.plans.options.cleaning_time,
+            self.options.cleaning_time,
             ignore=[item.id for item in lease.reservations],
         )
         wanted = list(self.plans.wanted(session, lease, [], terms))

@@ -22,7 +22,11 @@ from nova_reservations.db.leases import idempotency
 from nova_reservations.db.leases import leases as leases_db
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
+from nova_reservations.engine.leases import at_once
+from nova_reservations.engine.leases import enforcement
+from nova_reservations.engine.leases import idempotency as repeats
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.leases import refusals
 from nova_reservations.engine.leases import series_plans
@@ -84,10 +88,23 @@ class Left:
 
 
 class Series:
-    def __init__(self, single: leases.Leases) -> None:
+    def __init__(
+        self,
+        means: means.Means,
+        single: leases.Leases,
+        enforcement: enforcement.Enforcement,
+        at_once: at_once.AtOnce,
+    ) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.requests = means.requests
+        self.allocations = means.allocations
+        self.limits = means.limits
+        self.plans = series_plans.SeriesPlans(means)
         self.single = single
-        self.database = single.database
-        self.plans = series_plans.SeriesPlans(single.allocations)
+        self.enforcement = enforcement
+        self.at_once = at_once
 
     def get(self, series_id: str) -> list[objects.Lease]:
         """Return the leases of the series, in the order of their start.
@@ -118,22 +135,20 @@ class Series:
             OverLimit, KeyReused, RequestUnderWay
         :raises: CloudUnavailable if limits are not known
         """
-        if asked.key and (first := self.single.repeats.made(asked.key)):
+        if asked.key and (first := repeats.made(self.database, asked.key)):
             found = self.get(first.series_id or '')
-            self.single.at_once.make(found, now)
+            self.at_once.make(found, now)
             return Made(found, refused=None)
         _check_type(asked)
         drafts = [
-            self.single.at_once.marked(draft, now)
-            for draft in self.single.requests.drafts(
-                _repeated(asked, repeat), now
-            )
+            self.at_once.marked(draft, now)
+            for draft in self.requests.drafts(_repeated(asked, repeat), now)
         ]
         self._check_size(drafts)
-        guard = self.single.limits.guard(drafts[0])
+        guard = self.limits.guard(drafts[0])
         if not dry_run:
             for lease in drafts:
-                self.single.enforcement.check_new(lease, now)
+                self.enforcement.check_new(lease, now)
 
         def book(attempt: transactions.Attempt) -> Made:
             with self._transaction(dry_run) as session:
@@ -155,7 +170,7 @@ class Series:
         if not dry_run:
             for lease in made.leases:
                 self.single.tell_created(lease)
-            self.single.at_once.make(made.leases, now)
+            self.at_once.make(made.leases, now)
         return made
 
     def _transaction(
@@ -180,11 +195,10 @@ class Series:
         # The guard of the booking must come before anything is written.
         allocations_db.advance(session, plans.generations)
         leases_db.insert(session, *made)
-        plans_of = self.single.allocations
         if plans.moved is not None:
-            replanning.write(session, plans.moved, now, plans_of.options)
+            replanning.write(session, plans.moved, now, self.options)
         for planned in plans.planned.values():
-            plans_of.write(session, planned, {}, now)
+            self.allocations.write(session, planned, {}, now)
         if plans.moved is not None and plans.moved.left:
             freed_capacity.freed(session, now, plans.moved.left)
         return Made(made, plans.refused)
@@ -198,7 +212,7 @@ class Series:
                 f'{count} leases have '
                 f'{MOST_RESERVATIONS // count} each, at most'
             )
-        demanded = self.single.types.planned(first)
+        demanded = self.types.planned(first)
         wanted = sum(demand.maximum for demand in demanded.values())
         if count * wanted > MOST_RESOURCES:
             raise exception.InvalidInput(

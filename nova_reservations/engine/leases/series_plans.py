@@ -21,6 +21,7 @@ from nova_reservations.db import api
 from nova_reservations.engine import budgets
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import queue
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import amounts
@@ -67,8 +68,10 @@ class Plans:
 
 
 class SeriesPlans:
-    def __init__(self, plans: allocations.Allocations) -> None:
-        self.plans = plans
+    def __init__(self, means: means.Means) -> None:
+        self.types = means.types
+        self.options = means.options
+        self.plans = means.allocations
 
     def plan(
         self,
@@ -99,7 +102,7 @@ class SeriesPlans:
     def beside(self, planned: _Planned, lease: objects.Lease) -> search.Beside:
         """Return what planned leases have while the lease has its
         resources."""
-        cleaning = self.plans.options.cleaning_time
+        cleaning = self.options.cleaning_time
         window = self._window(lease)
         taken: dict[int, amounts.Amounts | None] = {}
         least = 0
@@ -123,7 +126,7 @@ class SeriesPlans:
     def _window(self, lease: objects.Lease) -> interval.Interval:
         """Return the time in which the lease has any of its resources."""
         windows = [
-            self.plans.types.window(lease, item) for item in lease.reservations
+            self.types.window(lease, item) for item in lease.reservations
         ]
         return interval.Interval(
             lease.start_date,
@@ -146,6 +149,8 @@ class _Series:
         partial: bool,
     ) -> None:
         self.all_plans = plans
+        self.types = plans.types
+        self.options = plans.options
         self.plans = plans.plans
         self.drafts = drafts
         self.now = now
@@ -236,7 +241,7 @@ class _Series:
             wanted,
             search.Search(
                 self.now,
-                self.plans.options.cleaning_time,
+                self.options.cleaning_time,
                 beside=terms.beside,
             ),
         )
@@ -248,14 +253,13 @@ class _Series:
             list(self.plans.wanted(session, lease, (), allocations.Terms()))
             for lease in self.drafts
         ]
-        options = self.plans.options
         found = replanning.Promises(
             session,
-            self.plans.types,
+            self.types,
             wanted[0][0].demand.resource_type,
-            search.Search(self.now, options.cleaning_time),
+            search.Search(self.now, self.options.cleaning_time),
         ).find_each(
-            wanted, replanning.SearchLimits(options.replan_limit, budget)
+            wanted, replanning.SearchLimits(self.options.replan_limit, budget)
         )
         refused = found.room.refused
         planned = {
@@ -298,9 +302,8 @@ class _Series:
             self.plans.plan(session, lease, self.now, terms)
         except exception.NotEnoughResources as refusal:
             return refusal
-        types = self.plans.types
-        return types.shortage(
-            types.planned(lease).values(),
+        return self.types.shortage(
+            self.types.planned(lease).values(),
             'too few are free for all leases of the series',
         )
 

@@ -20,17 +20,17 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
-from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases as rows
-from nova_reservations.db.record import server_usage
 from nova_reservations.engine import identity
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.leases import access
+from nova_reservations.engine.leases import enforcement
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.leases import refusals
 from nova_reservations.objects import amounts
@@ -45,12 +45,22 @@ CARRYING = states.OPEN | {states.Lease.CREATING}
 
 class ServerLeases:
     def __init__(
-        self, leases: leases.Leases, access: access.Access, cloud: ports.Cloud
+        self,
+        means: means.Means,
+        leases: leases.Leases,
+        enforcement: enforcement.Enforcement,
+        access: access.Access,
+        cloud: ports.Cloud,
     ) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.requests = means.requests
         self.leases = leases
+        self.enforcement = enforcement
         self.access = access
         self.cloud = cloud
-        self.database = leases.database
 
     @refusals.counted
     def request(
@@ -64,15 +74,15 @@ class ServerLeases:
         if asked.start > now:
             self._check_shelving()
         draft = dataclasses.replace(
-            self.leases.requests.draft(asked, now),
+            self.requests.draft(asked, now),
             status=states.Lease.CREATING,
             # From here on Nova may have something of the lease.
             in_nova=True,
         )
         lease = dataclasses.replace(
-            draft, due_at=steps.due_at(draft, now, self.leases.options)
+            draft, due_at=steps.due_at(draft, now, self.options)
         )
-        self.leases.enforcement.check_new(lease, now)
+        self.enforcement.check_new(lease, now)
         self.leases.promise(lease, now)
         return lease
 
@@ -122,7 +132,7 @@ class ServerLeases:
             left=left,
             database=identity.of(self.database),
         )
-        self.leases.types[reservation.resource_type].receive(booking)
+        self.types[reservation.resource_type].receive(booking)
         lease_claims.keep_provider_changes(
             self.database, booking.provider_changes
         )
@@ -131,7 +141,7 @@ class ServerLeases:
         """Return whether Nova may have slots for the lease's servers before it
         has the servers."""
         reservation = _reservation(lease)
-        kind = self.leases.types[reservation.resource_type]
+        kind = self.types[reservation.resource_type]
         return lease.is_used and kind.demand(reservation.params) is not None
 
     def check_resize(self, server_uuid: str, flavor_id: str) -> None:
@@ -202,14 +212,12 @@ class ServerLeases:
             if seen.status != states.Lease.CREATING:
                 return seen
             lease = dataclasses.replace(seen, status=states.Lease.PENDING)
-            due_at = steps.due_at(lease, now, self.leases.options)
             rows.change(
                 session,
                 seen,
                 now,
                 status=lease.status,
-                # A worker that holds the lease sees this when it is done.
-                due_at=seen.due_at if seen.claimed_by else due_at,
+                due_at=steps.due_after_change(lease, now, self.options),
             )
             return rows.get(session, lease_id)
 
@@ -230,7 +238,7 @@ class ServerLeases:
                 'end': lease.end_date,
             },
         )
-        self.leases.notify(notifications.CREATE, notifications.payload(lease))
+        self.notify(notifications.CREATE, notifications.payload(lease))
 
     def refuse(self, lease_id: str, now: datetime.datetime) -> None:
         """Undo the lease: Nova has refused the request.
@@ -247,10 +255,7 @@ class ServerLeases:
                 self._undo(session, seen, now)
             # In any other state the lease was given up, and says why.
             elif seen.status == states.Lease.CREATING:
-                held = allocations.held_by(session, seen)
-                rows.delete(session, seen)
-                server_usage.undo(session, [_reservation(seen).id])
-                freed_capacity.freed(session, now, held)
+                leases.remove(session, seen, now)
 
         try:
             transactions.write(self.database, write)
@@ -288,7 +293,7 @@ class ServerLeases:
             status=states.Lease.DELETING,
             status_reason=None,
             in_nova=True,
-            due_at=seen.due_at if seen.claimed_by else now,
+            due_at=steps.due_now(seen, now),
             reservations=states.Reservation.DELETED,
             events={states.EventType.END: states.Event.IN_PROGRESS},
         )

@@ -14,8 +14,6 @@ import dataclasses
 import datetime
 from typing import Any
 
-from oslo_log import log
-
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
@@ -25,11 +23,9 @@ from nova_reservations.db.leases import project_access
 from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
-from nova_reservations.engine.leases import lease_changes
 from nova_reservations.objects import states
-
-LOG = log.getLogger(__name__)
 
 MOST = 50
 """The most projects that one reservation may be, or have been, shared with:
@@ -199,7 +195,9 @@ class Sharing:
             unprepared = dataclasses.replace(lease, prepared=False)
             columns = {
                 'prepared': False,
-                'due_at': lease_changes.due_at(unprepared, now, self.options),
+                'due_at': steps.due_after_change(
+                    unprepared, now, self.options
+                ),
             }
         leases.change(session, lease, now, **columns)
 

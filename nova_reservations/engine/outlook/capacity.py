@@ -21,10 +21,9 @@ from nova_reservations.db import pages
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import commitments as rows
 from nova_reservations.db.resources import inventories
-from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import holding
@@ -136,17 +135,12 @@ class _Facts:
 
 
 class Capacity:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.requests = lease_requests.LeaseRequests(types, options)
-        self.plans = allocations.Allocations(types, options)
+    def __init__(self, means: means.Means) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.requests = means.requests
+        self.plans = means.allocations
 
     def find(
         self,

@@ -44,12 +44,13 @@ class Hosts:
         options: settings.Settings,
         types: resource_types.Types,
         monitors: monitoring.Monitoring,
+        counts: capacity.Capacity,
     ) -> None:
         self.database = database
         self.cloud = cloud
         self.options = options
         self.types = types
-        self.capacity = capacity.Capacity(database, types, options).find
+        self.capacity = counts.find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.lost_hosts = lost_hosts.LostHosts(database, cloud, monitors)
         self.calendar = calendar.Calendar(database)

@@ -26,7 +26,6 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.resources import properties as properties_db
 from nova_reservations.db.resources import resources
 from nova_reservations.engine import resource_types
-from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.engine.outlook import allocation_lists
 from nova_reservations.engine.outlook import calendar
@@ -61,13 +60,13 @@ class Resources:
         self,
         database: api.Database,
         types: resource_types.Types,
-        options: settings.Settings,
         cordoning: cordons.Cordons,
+        counts: capacities.Capacity,
     ) -> None:
         self.database = database
         self.types = types
         self.cordons = cordoning
-        self._capacity = capacities.Capacity(database, types, options)
+        self._capacity = counts
 
     def find(self, query: objects.ResourceQuery) -> list[objects.Inventoried]:
         """:raises: InvalidInput for a type that has no such resources"""

@@ -26,7 +26,7 @@ from nova_reservations.db.upkeep import service_metrics as rows
 from nova_reservations.engine import clocks
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine.leases import refusals
-from nova_reservations.engine.pool import hosts
+from nova_reservations.engine.outlook import capacity
 from nova_reservations.objects import holds
 from nova_reservations.objects import states
 
@@ -165,11 +165,11 @@ class ServiceMetrics:
         self,
         database: api.Database,
         clock: clocks.Clock,
-        pool: hosts.Hosts,
+        counts: capacity.Capacity,
     ) -> None:
         self.database = database
         self.clock = clock
-        self.pool = pool
+        self.counts = counts
 
     def schema(self) -> Readings:
         """Return the state of the schema, the only metric that can be read if
@@ -214,7 +214,7 @@ class ServiceMetrics:
         for days in DAYS:
             length = datetime.timedelta(days=days)
             try:
-                [point] = self.pool.capacity(now, now + length, length, now)
+                [point] = self.counts.find(now, now + length, length, now)
             except exception.InvalidInput:
                 # There are more leases than one answer may count.
                 continue

@@ -20,7 +20,6 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.leases import freed_capacity
@@ -31,7 +30,7 @@ from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine.booking import allocations
-from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import queue
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
@@ -231,19 +230,11 @@ def _current(session: api.Session, seen: objects.Lease) -> objects.Lease:
 class Retries:
     """Leases that wait: after a try in vain they wait on, or give up."""
 
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-        limits: limits.ProjectLimits,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.notify = notify
-        self.limits = limits
+    def __init__(self, means: means.Means) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
 
     def look(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Give up a lease that a worker holds if its time is over; otherwise

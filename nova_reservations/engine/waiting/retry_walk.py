@@ -39,6 +39,7 @@ from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import limits
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import queue
 from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.waiting import judged_walks
@@ -89,13 +90,14 @@ class Offer:
 
 
 class Walk:
-    def __init__(self, retries: retry.Retries) -> None:
+    def __init__(self, means: means.Means, retries: retry.Retries) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.limits = means.limits
+        self.allocations = means.allocations
         self.retries = retries
-        self.database = retries.database
-        self.options = retries.options
-        self.allocations = allocations.Allocations(
-            retries.types, retries.options
-        )
         self._parsed: dict[str, _Asked | None] = {}
         self.judgements = judged_walks.Judgements()
 
@@ -159,7 +161,7 @@ class Walk:
         return found
 
     def _parse(self, wanted: retry_queue.WaitingReservation) -> _Asked | None:
-        kind = self.retries.types.get(wanted.resource_type)
+        kind = self.types.get(wanted.resource_type)
         if kind is None:
             return None
         demand = base.stored_demand(
@@ -235,7 +237,7 @@ class Walk:
     ) -> Collection[int] | None:
         """:raises: Contended, ClaimLost"""
         try:
-            guard = self.retries.limits.guard(lease)
+            guard = self.limits.guard(lease)
             return transactions.book(
                 self.database,
                 lambda attempt: self._grant(lease, offer, now, attempt, guard),
@@ -249,9 +251,7 @@ class Walk:
             return ()
         except exception.NotEnoughResources as refusal:
             self.retries.wait_on(lease, str(refusal), now)
-            self.retries.notify(
-                notifications.RETRY, notifications.payload(lease)
-            )
+            self.notify(notifications.RETRY, notifications.payload(lease))
             return None
         except exception.InvalidInput as refusal:
             self.retries.give_up(lease, str(refusal), now)
@@ -286,9 +286,7 @@ class Walk:
             )
             if moved:
                 freed_capacity.freed(session, now, moved)
-            retry.left(
-                session, lease, now, self.retries.types, told=offer.told
-            )
+            retry.left(session, lease, now, self.types, told=offer.told)
             guard.check(session, granted, now)
             taken = allocations_db.held_by(session, lease)
         LOG.info(
@@ -453,7 +451,7 @@ class _Round:
             for wish in queued.wishes
         ]
         return not replanning.is_hopeless(
-            session, self.walk.retries.types, wanted, terms
+            session, self.walk.types, wanted, terms
         )
 
     def _find(

@@ -31,6 +31,13 @@ class Bookings:
         self.types = types
         self.options = options
 
+    def knows(self, lease: objects.Lease) -> bool:
+        """Return whether all types of the lease's reservations are switched
+        on."""
+        return all(
+            item.resource_type in self.types for item in lease.reservations
+        )
+
     def of(
         self,
         held: Collection[lease_claims.ClaimedLease],

@@ -79,9 +79,6 @@ class JointStarts:
             lease.attempt == claim.attempt
             and lease.claimed_by is not None
             # A lease of a switched-off type must not hold up the others.
-            and all(
-                item.resource_type in self.bookings.types
-                for item in lease.reservations
-            )
+            and self.bookings.knows(lease)
             and steps.starts_at_once(lease, now, self.options)
         )

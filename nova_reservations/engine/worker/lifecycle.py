@@ -17,7 +17,6 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import allocations
@@ -25,8 +24,8 @@ from nova_reservations.db.holdings import healing as rows
 from nova_reservations.db.resources import conditions
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.emptying import best_effort
 from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
@@ -67,10 +66,7 @@ class Lifecycle:
 
     def __init__(
         self,
-        database: api.Database,
-        types: Mapping[str, base.ResourceType],
-        options: settings.Settings,
-        notify: ports.Notifier,
+        means: means.Means,
         clock: Callable[[], datetime.datetime],
         queue: retry.Retries,
         best_effort_leases: best_effort.BestEffort,
@@ -78,13 +74,14 @@ class Lifecycle:
         monitors: monitoring.Monitoring,
         healer: healing.Healing,
     ) -> None:
+        database, options, notify = means.database, means.options, means.notify
         self.database = database
         self.options = options
         self.notify = notify
         self.clock = clock
         self.queue = queue
         self.best_effort_leases = best_effort_leases
-        self.bookings = bookings.Bookings(database, types, options)
+        self.bookings = bookings.Bookings(database, means.types, options)
         self.lost_at_starts = lost_at_starts.LostAtStarts(
             database, monitors, healer
         )

@@ -2,12 +2,15 @@
 """Periodic tasks: each is done by one worker of the cloud at a time."""
 
 from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import datetime
 
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations.db import api
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import healing as rows
 from nova_reservations.db.leases import freed_capacity
@@ -22,6 +25,7 @@ from nova_reservations.engine.healing import monitoring
 from nova_reservations.engine.healing import server_failures
 from nova_reservations.engine.leases import idempotency
 from nova_reservations.engine.outlook import refused_demand
+from nova_reservations.engine.pool import enrolment
 from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
@@ -49,7 +53,7 @@ class Task:
     name: str
     interval: datetime.timedelta
     patience: datetime.timedelta
-    run: Callable[[datetime.datetime], None]
+    run: Callable[[datetime.datetime], object]
     on_the_hour: bool = False
 
     def next_at(self, now: datetime.datetime) -> datetime.datetime:
@@ -67,11 +71,14 @@ LONG = datetime.timedelta(hours=1)
 """The patience for tasks that look at a whole cloud, page by page."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
     """The tasks of one cloud, and the use cases that perform them."""
 
+    database: api.Database
+    options: settings.Settings
     hosts: hosts.Hosts
+    enrolment: enrolment.Enrolment
     sweep: leftovers.Sweep
     monitoring: monitoring.Monitoring
     healing: healing.Healing
@@ -80,12 +87,10 @@ class Tasks:
     server_failures: server_failures.ServerFailures
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
-    repeats: idempotency.Repeats
     demand: refused_demand.RefusedDemand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
     late_servers: late_servers.LateServers
-    options: settings.Settings
 
     def all(self) -> list[Task]:
         refresh = self.options.host_refresh_interval
@@ -96,7 +101,9 @@ class Tasks:
         heal = self.options.healing_interval or NEVER
         return [
             Task(host_rows.REFRESH, refresh, LONG, self._refresh_hosts),
-            Task(closings.TASK, refresh, PATIENCE, self._complete_enrolments),
+            Task(
+                closings.TASK, refresh, PATIENCE, self.enrolment.complete_all
+            ),
             Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
             Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
             Task(
@@ -109,7 +116,7 @@ class Tasks:
                 drainable_rows.TASK, refresh, PATIENCE, self._look_at_drainable
             ),
             Task(freed_capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
-            Task(rows.HEAL, heal, PATIENCE, self._heal),
+            Task(rows.HEAL, heal, PATIENCE, self.healing.heal),
             Task(idempotency.TASK, refresh, PATIENCE, self._forget),
             Task(
                 lease_exists.TASK,
@@ -122,7 +129,7 @@ class Tasks:
         ]
 
     def _forget(self, now: datetime.datetime) -> None:
-        self.repeats.forget(now)
+        idempotency.forget(self.database, now)
         self.demand.forget(now)
 
     def _purge(self, now: datetime.datetime) -> None:
@@ -137,59 +144,49 @@ class Tasks:
             self.exists.tell(now)
         except exception.CloudUnavailable as error:
             LOG.warning('Active leases are told of later: %s', error)
-            with self.hosts.database.writer() as session:
+            with self.database.writer() as session:
                 tasks.hurry(
                     session, lease_exists.TASK, now + lease_exists.PAUSE
                 )
 
     def _refresh_hosts(self, now: datetime.datetime) -> None:
-        try:
+        with _if_silent('The facts of hosts may be old'):
             self.hosts.refresh(now)
             self.sweep.run()
-        except exception.CloudUnavailable as error:
-            LOG.warning('The facts of hosts may be old: %s', error)
-
-    def _complete_enrolments(self, now: datetime.datetime) -> None:
-        self.hosts.enrolment.complete_all(now)
 
     def _look_at_failures(self, now: datetime.datetime) -> None:
         self.monitoring.poll(
             now, held_only=not self.options.enable_polling_monitor
         )
-        try:
+        with _if_silent('Resources that leases have left are not looked at'):
             self.healing.check_replaced(now)
-        except exception.CloudUnavailable as error:
-            LOG.warning(
-                'Resources that leases have left are not looked at: %s', error
-            )
-
-    def _heal(self, now: datetime.datetime) -> None:
-        self.healing.heal(now)
 
     def _look_at_servers(self, now: datetime.datetime) -> None:
-        try:
+        with _if_silent('Deleted servers are not looked for'):
             self.deleted_servers.look(now)
-        except exception.CloudUnavailable as error:
-            LOG.warning('Deleted servers are not looked for: %s', error)
-        try:
+        with _if_silent('Leases that nobody uses are left'):
             self.unused_leases.look(now)
-        except exception.CloudUnavailable as error:
-            LOG.warning('Leases that nobody uses are left: %s', error)
 
     def _look_at_their_hosts(self, now: datetime.datetime) -> None:
-        try:
+        with _if_silent(
+            'Hosts of servers with a lease of their own are not looked at'
+        ):
             self.server_failures.look(now)
-        except exception.CloudUnavailable as error:
-            LOG.warning(
-                'Hosts of servers with a lease of their own are not looked '
-                'at: %s',
-                error,
-            )
 
     def _look_at_drainable(self, now: datetime.datetime) -> None:
         self.drainable_hosts.give_back(now)
-        try:
+        with _if_silent('Drainable hosts are not updated'):
             self.drainable_hosts.refresh(now)
             self.drainable_hosts.mend()
-        except exception.CloudUnavailable as error:
-            LOG.warning('Drainable hosts are not updated: %s', error)
+
+
+@contextlib.contextmanager
+def _if_silent(told: str) -> Iterator[None]:
+    """Go on after what follows if the cloud does not answer.
+
+    :param told: what operators are told then
+    """
+    try:
+        yield
+    except exception.CloudUnavailable as error:
+        LOG.warning('%s: %s', told, error)

@@ -13,13 +13,10 @@ import datetime
 import functools
 import threading
 
-from oslo_log import log
-
+from nova_reservations.db import api
 from nova_reservations.db.leases import messages as rows
 from nova_reservations.engine import lease_claims
 from nova_reservations.engine import messages
-
-LOG = log.getLogger(__name__)
 
 THREADS = 8
 """The most messages that a worker sends at the same time."""
@@ -50,7 +47,10 @@ class _Sending:
 class Senders:
     """The threads of one worker; none starts before it is needed."""
 
-    def __init__(self, known: messages.Messages) -> None:
+    def __init__(
+        self, database: api.Database, known: messages.Messages
+    ) -> None:
+        self.database = database
         self.messages = known
         self._pool = futures.ThreadPoolExecutor(
             THREADS, thread_name_prefix='reservations-messages'
@@ -102,7 +102,7 @@ class Senders:
                 attempt=sending.attempt,
                 until=now + lease_claims.DURATION,
             )
-            if lease_claims.try_change(self.messages.database, change):
+            if lease_claims.try_change(self.database, change):
                 sending.renewed_at = now
 
     def take(self, now: datetime.datetime) -> None:
@@ -122,7 +122,7 @@ class Senders:
             ]
             return bool(taken)
 
-        if not lease_claims.try_change(self.messages.database, change):
+        if not lease_claims.try_change(self.database, change):
             return
         for due in taken:
             sending = _Sending(due, due.attempt + 1, now)
@@ -141,7 +141,7 @@ class Senders:
             sending.due.destination for sending in self._sending.values()
         )
         chosen: list[rows.Due] = []
-        with self.messages.database.reader() as session:
+        with self.database.reader() as session:
             while (free := THREADS - count.total()) > 0:
                 full = [each for each in count if count[each] >= AT_ONCE]
                 page = rows.find(session, now, PAGE, full)

@@ -235,7 +235,8 @@ def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
     region.work()
     region.delete(holder)
     promised = []
-    walk = retry_walk.Walk(region.services.lifecycle.queue)
+    services = region.services
+    walk = retry_walk.Walk(services.means, services.lifecycle.queue)
     for _ in range(3):
         walk.run(region.now)
         promised.append([region.status(lease) for lease in queue])

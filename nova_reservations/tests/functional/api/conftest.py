@@ -33,6 +33,7 @@ from nova_reservations.api import middleware
 from nova_reservations.api import openapi
 from nova_reservations.api import routes
 from nova_reservations.db import api
+from nova_reservations.engine import assembly
 from nova_reservations.policies import base as policies_base
 from nova_reservations.policies import leases as policies
 from nova_reservations.testing import fake_cloud
@@ -200,7 +201,7 @@ def settings(database: api.Database) -> cfg.ConfigOpts:
 @pytest.fixture
 def services(
     settings: cfg.ConfigOpts, cloud: fake_cloud.FakeCloud, clock: Clock
-) -> Iterator[bootstrap.Services]:
+) -> Iterator[assembly.Services]:
     services = bootstrap.build(settings, nova=cloud, notify=lambda *_: None)
     yield services
     services.database.dispose()
@@ -222,7 +223,7 @@ class Workers:
 
 @pytest.fixture
 def workers(
-    settings: cfg.ConfigOpts, services: bootstrap.Services, clock: Clock
+    settings: cfg.ConfigOpts, services: assembly.Services, clock: Clock
 ) -> Iterator[Workers]:
     worker = bootstrap.build_worker(settings, services)
     yield Workers(worker, clock)
@@ -232,7 +233,7 @@ def workers(
 @pytest.fixture
 def unreachable(
     settings: cfg.ConfigOpts, cloud: fake_cloud.FakeCloud
-) -> Iterator[bootstrap.Services]:
+) -> Iterator[assembly.Services]:
     """Services whose database does not answer."""
     settings.set_override(
         'connection',
@@ -251,7 +252,7 @@ def behind() -> Nova:
 
 @pytest.fixture
 def licence_type(
-    services: bootstrap.Services,
+    services: assembly.Services,
     settings: cfg.ConfigOpts,
     cloud: fake_cloud.FakeCloud,
     tmp_path: pathlib.Path,
@@ -278,7 +279,7 @@ def licence_type(
 
 
 @pytest.fixture
-def app(behind: Nova, services: bootstrap.Services) -> Any:
+def app(behind: Nova, services: assembly.Services) -> Any:
     return middleware.Reservations(behind, services)
 
 

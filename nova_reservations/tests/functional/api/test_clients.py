@@ -212,7 +212,7 @@ def slots(services, cloud, settings):
         frozenset(),
         frozenset(),
     )
-    services.leases.types |= {
+    services.means.types |= {
         'virtual:instance': instance.VirtualInstance(cloud, settings),
         'flavor:instance': flavor.FlavorInstance(cloud, settings),
     }

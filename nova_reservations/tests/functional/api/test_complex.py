@@ -25,7 +25,7 @@ def settings(settings):
 @pytest.fixture(autouse=True)
 def cluster_type(services, settings, cloud, enrolled, monkeypatch):
     """The type of clusters, as if it was installed and switched on."""
-    services.leases.types[CLUSTER] = clusters.Cluster(cloud, settings)
+    services.means.types[CLUSTER] = clusters.Cluster(cloud, settings)
     rule = base.rule(
         policies.create_of(CLUSTER), '@', 'Create one.', ('POST', '/leases')
     )

@@ -220,7 +220,7 @@ def test_types_that_are_not_switched_on_are_refused(
     settings, member, services
 ):
     for name in TYPES[1:]:
-        services.leases.types.pop(name)
+        services.means.types.pop(name)
         status, reason = refused(member, VIRTUAL | {'resource_type': name})
         assert status == 400
         assert reason == f'The {name} resource type is not supported'

@@ -106,7 +106,7 @@ class Moon(base.ResourceType):
 
 
 def test_a_lease_can_ask_for_each_type_of_resource(services, member):
-    services.leases.types['virtual:moon'] = Moon
+    services.means.types['virtual:moon'] = Moon
     schemas = member('GET', '/openapi.json').json['components']['schemas']
     of_host, of_moon = schemas['NewReservation']['anyOf']
     assert of_moon['required'] == ['resource_type', 'phase']

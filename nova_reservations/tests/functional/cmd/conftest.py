@@ -17,6 +17,7 @@ from nova_reservations.cloud import conductors
 from nova_reservations.cmd import manage
 from nova_reservations.cmd import process
 from nova_reservations.cmd import status
+from nova_reservations.engine import assembly
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.functional.nova import conftest as on_nova
 
@@ -45,7 +46,7 @@ class Controller:
             f'[reservations]\nconnection = sqlite:///{directory}/r.db\n'
         )
         self._capsys = capsys
-        self._services: list[bootstrap.Services] = []
+        self._services: list[assembly.Services] = []
 
     def manage(self, *words: str) -> Answer:
         opts = self._opts()
@@ -73,7 +74,7 @@ class Controller:
             for name, result in results.items()
         }
 
-    def services(self) -> bootstrap.Services:
+    def services(self) -> assembly.Services:
         opts = self._opts()
         opts(['--config-file', str(self.conf_file)])
         return self._build(opts)
@@ -85,7 +86,7 @@ class Controller:
             module.register_opts(opts)
         return opts
 
-    def _build(self, opts: cfg.ConfigOpts) -> bootstrap.Services:
+    def _build(self, opts: cfg.ConfigOpts) -> assembly.Services:
         services = bootstrap.build(
             opts, nova=self.cloud, notify=lambda *note: None
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sqlalchemy import orm
 
-from nova_reservations.db.leases import lease_removal
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
@@ -25,5 +25,5 @@ def start(session: orm.Session) -> None:
 
 WRITES: list[Callable[[orm.Session], object]] = [
     start,
-    lambda session: lease_removal.remove_reservations(session, [LEASE]),
+    lambda session: belongings.remove_reservations(session, [LEASE]),
 ]

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import deleted_leases
-from nova_reservations.db.leases import lease_removal
 from nova_reservations.db.leases import leases
 from nova_reservations.db.upkeep import purge
 from nova_reservations.engine.leases import lease_lists
@@ -122,7 +122,7 @@ def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
                     if number % 2:
                         lease = begun(session, name)
                         deleted_leases.keep(session, lease, booking.NOW)
-                        lease_removal.remove(session, [lease.id])
+                        belongings.remove_leases(session, [lease.id])
             lists = lease_lists.LeaseLists(database, {})
             for descending in (False, True):
                 query = objects.LeaseQuery(

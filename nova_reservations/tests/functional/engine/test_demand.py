@@ -32,7 +32,7 @@ def refuse(region, *items, **window):
 
 
 def remembered(region, **query):
-    return region.leases.demand.find(refusals.RefusalQuery(**query))
+    return region.services.demand.find(refusals.RefusalQuery(**query))
 
 
 def test_a_refusal_is_remembered_with_what_was_asked_for(region):
@@ -134,7 +134,7 @@ def test_old_refusals_are_forgotten(region, monkeypatch):
     region.now += region.options.demand_history
     refuse(region)
     region.now += minutes(1)
-    region.leases.demand.forget(region.now)
+    region.services.demand.forget(region.now)
     [left] = remembered(region)
     assert left.asked_at == region.now - minutes(1)
 

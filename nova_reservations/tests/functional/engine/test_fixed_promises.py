@@ -38,7 +38,7 @@ def is_blocked(region, count=1, *, ignore=(), budget=None):
     with region.database.reader() as session:
         return fixed_promises.block_all(
             session,
-            region.leases.types,
+            region.types,
             [wanted],
             search.Search(region.now, ignore=ignore),
             budget,

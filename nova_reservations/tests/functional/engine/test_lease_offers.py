@@ -48,7 +48,7 @@ def starts(region, found):
 
 
 def offered(region, *items, **asked):
-    found = region.leases.offers.find(
+    found = region.services.offers.find(
         wanted(region, *items, **asked), region.now
     )
     assert not found.truncated
@@ -77,7 +77,7 @@ def test_windows_in_which_promises_must_move_are_offered(make_region):
 
 
 def test_an_offer_lasts_as_long_as_is_wanted(region):
-    found = region.leases.offers.find(
+    found = region.services.offers.find(
         wanted(region, HOST, length=90), region.now
     )
     [window] = found.windows
@@ -140,8 +140,8 @@ def test_no_more_time_is_taken_than_a_second(region):
     for start in range(0, 100, 20):
         region.lease(start=start, end=start + 10, minimum=3)
     spent = iter(range(100))
-    region.leases.offers.cpu = lambda: next(spent) * 0.25
-    found = region.leases.offers.find(
+    region.services.offers.cpu = lambda: next(spent) * 0.25
+    found = region.services.offers.find(
         wanted(region, HOST, length=10), region.now
     )
     assert starts(region, found) == [10, 30]
@@ -153,10 +153,10 @@ def test_an_answer_says_if_not_all_was_looked_at(region, monkeypatch):
         region.lease(start=start, end=start + 10)
     monkeypatch.setattr(rows.held, '__defaults__', (4,))
     asked = wanted(region, hosts(3), length=10)
-    found = region.leases.offers.find(asked, region.now)
+    found = region.services.offers.find(asked, region.now)
     assert starts(region, found) == [10, 30, 50]
     assert found.truncated
-    found = region.leases.offers.find(
+    found = region.services.offers.find(
         dataclasses.replace(asked, start_before=region.now + minutes(40)),
         region.now,
     )
@@ -173,7 +173,7 @@ def test_offers_are_accepted_and_no_lease_is_before_the_first(
 ):
     region = test_openings.region_with(tmp_path_factory, booked, cleaning)
     # The search is not cut short on a slow machine.
-    region.leases.offers.cpu = lambda: 0
+    region.services.offers.cpu = lambda: 0
     after, length, count = asked
     found = offered(region, hosts(count), length=length, after=after)
 

@@ -239,7 +239,8 @@ def kill(step):
 
 
 def test_no_table_that_refers_to_leases_is_forgotten():
-    """``lease_removal.py`` must delete rows of each new table, too."""
+    """The tables that refer to reservations are compared with
+    ``belongings.py`` in the unit tests."""
     theirs = {'nr_leases'}
     found = set()
     while theirs - found:

@@ -87,7 +87,7 @@ def found(region, kind):
     with region.database.reader() as session:
         return replanning.find(
             session,
-            region.leases.types,
+            region.types,
             wanted(region, kind),
             search.Search(region.now),
             replanning.SearchLimits(1000, budgets.Budget(60)),
@@ -107,7 +107,7 @@ def test_promises_that_stay_are_counted_while_there_is_time(
     with region.database.reader() as session:
         promised = replanning.Promises(
             session,
-            region.leases.types,
+            region.types,
             objects.HOST,
             search.Search(region.now),
         )

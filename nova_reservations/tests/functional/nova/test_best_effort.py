@@ -97,7 +97,9 @@ class BestEffortTest(shared.SharedNova):
     def fenced(self):
         with self.services.database.reader() as session:
             return [
-                one.resource.name for one in drainable_hosts.fenced(session)
+                one.resource.name
+                for one in drainable_hosts.find(session)
+                if one.fenced_for
             ]
 
     def has_trait(self, host):

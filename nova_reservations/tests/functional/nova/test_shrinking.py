@@ -46,7 +46,7 @@ class ShrinkingTest(shared.SharedNova):
         self.enrol('host1', 'host2')
         lease = self.lease(2)
         # A server is let in while Nova is asked for unused hosts.
-        unused = self.services.leases.types['physical:host'].unused
+        unused = self.services.means.types['physical:host'].unused
         came = []
 
         def at_last(booking):
@@ -55,7 +55,7 @@ class ShrinkingTest(shared.SharedNova):
                 came.append(self.boot(lease))
             return found
 
-        kind = self.services.leases.types['physical:host']
+        kind = self.services.means.types['physical:host']
         kind.unused = at_last
         self.addCleanup(delattr, kind, 'unused')
         self._release_one_that_gets_a_server(lease, came)

@@ -20,12 +20,12 @@ import uuid
 
 import sqlalchemy as sa
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.bootstrap import Services
 from nova_reservations.db import api
+from nova_reservations.engine import assembly
 from nova_reservations.engine import clocks
 from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
@@ -202,10 +202,10 @@ def join(url: str, source: ports.LimitSource | None = None) -> Services:
     }
     for kind in kinds.values():
         kind.journal = journal
-    parts = bootstrap.Parts(
+    parts = assembly.Parts(
         database,
         cloud,
-        bootstrap.Plugins(
+        assembly.Plugins(
             resource_types.Types(kinds),
             [compute.ComputeMonitor(cloud, opts)],
             shipped.load(opts),
@@ -216,7 +216,7 @@ def join(url: str, source: ports.LimitSource | None = None) -> Services:
         clocks.Clock(database.now, database.now),
         source,
     )
-    return bootstrap.assemble(parts)
+    return assembly.assemble(parts)
 
 
 def _cloud() -> fake_cloud.FakeCloud:

@@ -471,10 +471,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
         'other',
         party.database,
         lifecycle.Lifecycle(
-            party.database,
-            party.lifecycle.bookings.types,
-            load.OPTIONS,
-            party.lifecycle.notify,
+            party.means,
             clock=lambda: later,
             queue=party.lifecycle.queue,
             best_effort_leases=party.lifecycle.best_effort_leases,

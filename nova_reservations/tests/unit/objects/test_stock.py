@@ -158,12 +158,6 @@ class TestNames:
         assert shape.name == name
         assert shapes.parse(name) == shape
 
-    def test_amounts_are_told_by_class(self):
-        assert shapes.by_class({'VCPU': 2, 'VGPU/2': 4, 'VGPU': 1}) == {
-            'VCPU': 2,
-            'VGPU': 5,
-        }
-
 
 @functools.cache
 def always_fit(free, groups):

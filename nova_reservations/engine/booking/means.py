@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The means of use cases that book: each is made once, and handed in."""
+
+import dataclasses
+
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
+from nova_reservations.engine.booking import allocations
+from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.booking import limits
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Means:
+    """:ivar requests: what is asked for becomes leases.
+
+    :ivar allocations: leases get resources.
+    :ivar limits: what the projects of leases may hold.
+    """
+
+    database: api.Database
+    types: resource_types.Types
+    options: settings.Settings
+    notify: ports.Notifier
+    requests: lease_requests.LeaseRequests
+    allocations: allocations.Allocations
+    limits: limits.ProjectLimits
