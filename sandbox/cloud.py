@@ -25,7 +25,7 @@ from sandbox import databases
 from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
-from sandbox import story
+from sandbox import polls
 
 #: Seconds that the services have to start, and to stop.
 _UP = 300
@@ -159,7 +159,7 @@ def _listen_again(port: int) -> socket.socket:
                 raise
             return None
 
-    listener = story.until(f'port {port} to be free', listen, bool)
+    listener = polls.until(f'port {port} to be free', listen, bool)
     assert listener is not None
     return listener
 
@@ -256,7 +256,7 @@ class Services:
                     raise self._not_up(service, 'ended')
             return look()
 
-        story.until(
+        polls.until(
             what, look_at_processes_too, lambda seen: len(seen) == count, _UP
         )
 

@@ -4,20 +4,13 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
-import os
 import time
-from typing import TYPE_CHECKING
 from typing import TypeVar
 
+from sandbox import cloud
 from sandbox import person
 
-if TYPE_CHECKING:
-    from sandbox import cloud
-
 T = TypeVar('T')
-
-#: Seconds between two polls.
-_POLL = 0.05
 
 
 class Timeline:
@@ -27,7 +20,7 @@ class Timeline:
     :ivar services: the processes of that cloud.
     """
 
-    def __init__(self, services: 'cloud.Services') -> None:
+    def __init__(self, services: cloud.Services) -> None:
         self.services = services
         self.directory = services.layout.directory
         self._start = time.monotonic()
@@ -52,33 +45,3 @@ def expect(what: str, expected: T, seen: T) -> None:
     """
     if seen != expected:
         raise person.Unexpected(f'{what}: {expected}', seen)
-
-
-def slowness() -> float:
-    """Return by what factor everything is slower on this machine, from its
-    load; 1 if it has enough processors."""
-    waiting, _, _ = os.getloadavg()
-    return max(1.0, waiting / (os.cpu_count() or 1))
-
-
-def until(
-    expected: str,
-    look: Callable[[], T],
-    good: Callable[[T], bool],
-    seconds: float = 30,
-) -> T:
-    """Call look() again and again until its value is good; return that value.
-
-    :param seconds: the time that it may take on an idle machine
-    :raises Unexpected: if it takes longer, with the last value.
-    """
-    seconds *= slowness()
-    deadline = time.monotonic() + seconds
-    while True:
-        late = time.monotonic() >= deadline
-        seen = look()
-        if good(seen):
-            return seen
-        if late:
-            raise person.Unexpected(f'{expected} within {seconds:.1f} s', seen)
-        time.sleep(_POLL)

@@ -416,11 +416,8 @@ class Region:
     def fenced(self) -> set[str]:
         """Return drainable hosts that leases have, or have not given back."""
         with self.database.reader() as session:
-            return {
-                drainable.resource.name
-                for drainable in drainable_rows.find(session)
-                if drainable.fenced_for
-            }
+            known = drainable_rows.find(session)
+        return {each.resource.name for each in known if each.fenced_for}
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:
         return self.cloud.aggregate_hosts.get(lease.reservations[0].id)

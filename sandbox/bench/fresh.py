@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 from sandbox import person
+from sandbox import polls
 from sandbox import serve
-from sandbox import story
 from sandbox.bench import measure
 from sandbox.bench import subject as su
 from sandbox.bench.report import Figure
@@ -94,7 +94,7 @@ def _workers(subject: su.Subject) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        story.until(
+        polls.until(
             f'{WORKERS} workers',
             lambda: _loaded(process, log),
             lambda count: count == WORKERS,

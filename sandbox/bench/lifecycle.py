@@ -6,6 +6,7 @@ import statistics
 import time
 
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.bench import measure
 from sandbox.bench import subject as su
@@ -170,7 +171,7 @@ def _end(subject: su.Subject, count: int) -> tuple[float, float]:
     servers = _servers(subject, reservation, count)
     began = time.monotonic()
     subject.each_client(_delete, servers)
-    story.until(
+    polls.until(
         'no server',
         lambda: subject.servers(),
         lambda left: left == 0,
@@ -207,7 +208,7 @@ def _servers(subject: su.Subject, reservation: str, count: int) -> list[str]:
         ),
         202,
     )
-    servers: list[dict[str, str]] = story.until(
+    servers: list[dict[str, str]] = polls.until(
         f'{count} servers',
         lambda: body(subject.demo.compute.get('/servers/detail'))['servers'],
         lambda seen: (

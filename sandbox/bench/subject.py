@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from nova_reservations.db import models
 from sandbox import layout as lo
 from sandbox import person
-from sandbox import story
+from sandbox import polls
 from sandbox.bench import fleet
 from sandbox.bench import measure
 from sandbox.person import body
@@ -209,7 +209,7 @@ class Subject:
 
         :raises Unexpected: if they do not get it in time
         """
-        story.until(
+        polls.until(
             f'{len(leases)} {status}',
             lambda: self.count(leases, _LEASE.c.status == status),
             lambda count: count == len(leases),
@@ -225,7 +225,7 @@ class Subject:
         return self.databases.servers()
 
     def wait_prepared(self, leases: Sequence[str], seconds: float) -> None:
-        story.until(
+        polls.until(
             f'{len(leases)} prepared',
             lambda: self.count(leases, _LEASE.c.prepared == sa.true()),
             lambda count: count == len(leases),
@@ -241,7 +241,7 @@ class Subject:
             ),
             leases,
         )
-        story.until(
+        polls.until(
             'none left',
             lambda: self.count(leases),
             lambda count: count == 0,

@@ -15,6 +15,7 @@ import time
 from sandbox import driver
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 
 #: The percentage of builds that fail.
@@ -85,11 +86,11 @@ class Builds:
 
         :raises Unexpected: if a server is lost, or the host is not reservable
         """
-        host = story.until('a host is removed', self._remove, bool, 120)
+        host = polls.until('a host is removed', self._remove, bool, 120)
         assert host is not None
         self.build()
         self._enrol(host)
-        story.until(
+        polls.until(
             'ordinary servers that are built, or have failed',
             self._statuses,
             lambda statuses: statuses <= {'ACTIVE', 'ERROR'},
@@ -121,12 +122,12 @@ class Builds:
         """
         self._statuses()
         story.expect('ordinary servers that are lost', set(), self.lost)
-        story.until(
+        polls.until(
             'no ordinary server', self._delete, lambda left: not left, 120
         )
         for host in {*self._hosts} - {*self._operator.enrolled().values()}:
             self._enrol(host)
-        story.until(
+        polls.until(
             'all hosts are reservable',
             self._unreservable,
             lambda left: not left,

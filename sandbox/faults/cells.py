@@ -11,6 +11,7 @@ import time
 
 from sandbox import ini
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import faults
 from sandbox.faults import held
@@ -138,7 +139,7 @@ def mass_outage(scene: faults.Scene) -> None:
     kept = leases.begin_each(there.hosts)
     with scene.services.wires['cell2'].bus.cut():
         deadline = time.monotonic() + _OUTAGE
-        story.until(
+        polls.until(
             f'{there.hosts} are seen to have failed',
             leases.reservable,
             lambda seen: not {*there.hosts} & seen,

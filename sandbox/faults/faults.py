@@ -19,6 +19,7 @@ from nova_reservations.cloud import time_limits
 from sandbox import cloud
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import proxies
 from sandbox import story
 from sandbox.faults import builds
@@ -91,7 +92,7 @@ def worker_killed(scene: Scene) -> None:
 def _kill_worker(scene: Scene, service: str) -> None:
     before = {*scene.workers(service)}
     scene.kill_worker(service)
-    story.until(
+    polls.until(
         f'{service} to have another worker beside {before}',
         lambda: {*scene.workers(service)} - before,
         bool,
@@ -149,7 +150,7 @@ def worker_stopped(scene: Scene) -> None:
     """A worker is stopped in mid-action, for longer than its claim."""
     # While placement hangs, a worker keeps the lease that it has claimed.
     with scene.placement.hanging():
-        holder = story.until(
+        holder = polls.until(
             'a lease that a worker has', scene.verdict.holder, bool, 60
         )
         pid = int(str(holder).rpartition(':')[2])
@@ -180,13 +181,13 @@ def silent_placement(scene: Scene) -> None:
     """Placement accepts all requests and answers none; the connections stay
     half open when it is back. A lease is due to start meanwhile."""
     who = person.Person(scene.services.layout.auth_url, 'alt')
-    lease = story.until(
+    lease = polls.until(
         'a lease that begins soon', lambda: _long_lease(who, _SOON), bool, 60
     )
     with scene.placement.silent():
         _expect_not_yet(scene, lease, 'ACTIVE')
     _expect_soon(scene, lease, 'ACTIVE')
-    story.until(
+    polls.until(
         'the lease to be deleted',
         lambda: _delete(who, lease['id']),
         lambda status: status == 204,
@@ -222,7 +223,7 @@ def _expect_not_yet(scene: Scene, lease: dict[str, Any], status: str) -> None:
 
 def _expect_soon(scene: Scene, lease: dict[str, Any], status: str) -> None:
     """Expect it within a time limit and a minute of the end of the outage."""
-    story.until(
+    polls.until(
         f'the lease that was due to be {status}',
         lambda: scene.verdict.status(lease['id']),
         lambda seen: seen == status,
@@ -281,15 +282,15 @@ def _with_server(
     who: person.Person,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a lease of an hour, and a server in it."""
-    lease = story.until(
+    lease = polls.until(
         'a lease of an hour', lambda: _long_lease(who), bool, 60
     )
-    story.until(
+    polls.until(
         'the lease to be ACTIVE', lambda: who.lease(lease['id']), _is_active
     )
     reservation, *_ = lease['reservations']
     server = person.body(who.boot('stays', reservation['id']), 202)['server']
-    story.until(
+    polls.until(
         'the server to be ACTIVE', lambda: who.server(server['id']), _is_active
     )
     return lease, server

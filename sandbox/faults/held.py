@@ -8,6 +8,7 @@ import datetime
 import requests
 
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import faults
 from sandbox.faults import verdict
@@ -37,7 +38,7 @@ class Leases:
 
     def expect_moved(self, lease: str, host: str, seconds: float) -> None:
         """Expect that a lease gets another host within this time."""
-        story.until(
+        polls.until(
             f'{lease} is not on {host}',
             lambda: self.host_of(lease),
             lambda seen: seen != host,
@@ -64,7 +65,7 @@ class Leases:
         }
 
     def wait_until_reservable(self, host: str) -> None:
-        story.until(
+        polls.until(
             f'{host} is reservable',
             self.reservable,
             lambda seen: host in seen,
@@ -73,7 +74,7 @@ class Leases:
 
     def begin(self, hosts: Collection[str]) -> str:
         """Lease one of these hosts as soon as one is free."""
-        lease = story.until(
+        lease = polls.until(
             f'one of {hosts} is free', lambda: self._ask(hosts), bool, 60
         )
         self._begun.append(lease)
@@ -109,7 +110,7 @@ class Leases:
         """Have a server built in a lease; return its host."""
         reservation, *_ = self._user.lease(lease)['reservations']
         booted = person.body(self._user.boot('stays', reservation['id']), 202)
-        server = story.until(
+        server = polls.until(
             'a server in a lease',
             lambda: self.operator.server(booted['server']['id']),
             lambda seen: seen['status'] in ('ACTIVE', 'ERROR'),
@@ -132,7 +133,7 @@ class Leases:
         self._begun.remove(lease)
 
     def _wait_for(self, lease: str, status: str) -> None:
-        story.until(
+        polls.until(
             f'the lease to be {status}',
             lambda: self._user.lease(lease)['status'],
             lambda seen: seen == status,

@@ -14,6 +14,7 @@ import time
 
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import faults
 
@@ -101,14 +102,14 @@ def smtp_silent(scene: faults.Scene) -> None:
     with contextlib.closing(MailServer()) as server:
         with _telling(scene, server):
             lease = _told_lease(who)
-            story.until(
+            polls.until(
                 'a mail that is not answered', lambda: server.silent, bool, 60
             )
             deadline = time.monotonic() + scene.seconds
             while time.monotonic() < deadline:
                 _start_one(who)
             server.answers.set()
-            story.until(
+            polls.until(
                 'the mail of a lease that is sent again',
                 lambda: server.count(lease),
                 bool,
@@ -145,7 +146,7 @@ def _told_lease(who: person.Person) -> str:
             return ''
         return str(person.body(answer, 201)['lease']['id'])
 
-    return story.until('a lease of half an hour', ask, bool, 60)
+    return polls.until('a lease of half an hour', ask, bool, 60)
 
 
 def _start_one(who: person.Person) -> None:
@@ -157,7 +158,7 @@ def _start_one(who: person.Person) -> None:
         time.sleep(0.5)
         return
     lease = person.body(answer, 201)['lease']['id']
-    story.until(
+    polls.until(
         'a lease to start beside mails that are not answered',
         lambda: who.lease(lease),
         lambda seen: bool(seen) and seen['status'] == 'ACTIVE',

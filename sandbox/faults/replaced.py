@@ -10,6 +10,7 @@ import uuid
 
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import faults
 from sandbox.faults import held
@@ -34,13 +35,13 @@ def node_replaced(scene: faults.Scene) -> None:
     row = _host(operator, lost)
     old = _node(operator, lost)
     _replace(scene, operator, lost)
-    new = story.until(
+    new = polls.until(
         f'another node by the name {lost}',
         lambda: _node(operator, lost),
         lambda seen: seen not in (None, old),
         60,
     )
-    story.until(
+    polls.until(
         f'{lost} to be lost: it has no provider {old}',
         lambda: _host(operator, lost)['status_reason'] or '',
         lambda reason: str(old) in reason,
@@ -51,7 +52,7 @@ def node_replaced(scene: faults.Scene) -> None:
         True,
         person.no_room(leases.request([lost])),
     )
-    story.until(
+    polls.until(
         f'{lease} to have another host, or to say that it lacks one',
         lambda: (leases.host_of(lease), leases.lacks(lease)),
         lambda seen: (seen[0] != lost) != seen[1],
@@ -62,7 +63,7 @@ def node_replaced(scene: faults.Scene) -> None:
     )['host']
     story.expect(f'the row of {lost}', row['id'], added['id'])
     leases.wait_until_reservable(lost)
-    story.until(
+    polls.until(
         f'{lease} to have its host',
         lambda: leases.lacks(lease),
         lambda lacks: not lacks,
@@ -84,7 +85,7 @@ def _replace(
     scene.services.kill(compute)
     operator.force_down(host, True)
     # Users may still have had a server built there.
-    story.until(
+    polls.until(
         f'Nova to have deleted the service of {host}',
         lambda: operator.delete_compute(host),
         bool,

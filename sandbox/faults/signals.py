@@ -15,6 +15,7 @@ import time
 from sandbox import config
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import faults
 
@@ -79,7 +80,7 @@ def _starting(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
     """Check that all of its workers start, and none of its processes ends."""
     before = _starts(scene, kind)
     yield
-    story.until(
+    polls.until(
         f'{kind} to start',
         lambda: _starts(scene, kind) - before,
         lambda seen: seen == kind.workers,

@@ -16,6 +16,7 @@ from nova_reservations.db import models
 from nova_reservations.objects import states
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.faults import builds
 from sandbox.faults import load
@@ -161,7 +162,7 @@ class Verdict:
 
         :raises Unexpected: if that takes too long
         """
-        story.until(
+        polls.until(
             'no lease under way', self._under_way, lambda it: not it, SETTLING
         )
 
@@ -234,7 +235,7 @@ class Verdict:
 
     def _expect_clean(self) -> None:
         """Check Nova and placement by their APIs, as an operator can."""
-        aggregates = story.until(
+        aggregates = polls.until(
             "only freepool among Nova's aggregates",
             self._operator.aggregates,
             lambda known: [*known] == ['freepool'],

@@ -13,11 +13,11 @@ from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.stories import planned
 from sandbox.story import expect
-from sandbox.story import until
 
 PRICE = Decimal(3600)
 """Of a host, for an hour."""

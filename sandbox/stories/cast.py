@@ -11,8 +11,8 @@ import requests
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.story import expect
-from sandbox.story import until
 
 
 class Cast:

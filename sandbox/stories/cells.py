@@ -9,11 +9,12 @@ from sandbox import config
 from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: Seconds for which a compute must be silent to count as failed.
 _SERVICE_DOWN_TIME = 20
@@ -274,7 +275,7 @@ class _Cells(cast.Cast):
 
     def _expect_soon(self, began: float, seconds: float) -> None:
         """Check that only so much time has passed, on an idle machine."""
-        limit = seconds * story.slowness()
+        limit = seconds * polls.slowness()
         elapsed = time.monotonic() - began
         if elapsed > limit:
             raise person.Unexpected(f'at most {limit:.1f} s', elapsed)

@@ -15,6 +15,7 @@ from keystoneauth1.identity import v3
 
 from sandbox import person
 from sandbox import story
+from sandbox.polls import until
 from sandbox.stories import azimuth
 from sandbox.stories import cast
 from sandbox.stories import chameleon
@@ -24,7 +25,6 @@ from sandbox.stories import gophercloud
 from sandbox.stories import neutron
 from sandbox.stories import templates
 from sandbox.story import expect
-from sandbox.story import until
 
 _NODE: dict[str, Any] = {
     'uid': 'node-1',

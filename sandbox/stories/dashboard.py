@@ -15,9 +15,9 @@ import requests
 
 from sandbox import person
 from sandbox import story
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 

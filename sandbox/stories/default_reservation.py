@@ -8,9 +8,9 @@ from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: The flavor whose servers need no lease.
 _EXEMPT = 'sandbox.exempt'

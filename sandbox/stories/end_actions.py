@@ -8,9 +8,9 @@ from typing import Any
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:

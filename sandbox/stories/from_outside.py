@@ -17,6 +17,7 @@ import requests
 from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
@@ -219,7 +220,7 @@ class _Licences(planned.Planned):
             lease = self._made(self._ask(self.demo, 4, hosts=hosts))
             self.wait_for(lease, 'ERROR')
             seen(str(self.demo.lease(lease)['status_reason']))
-            story.until(
+            polls.until(
                 'no aggregate',
                 lambda: self._aggregates(lease),
                 lambda there: not there,
@@ -242,7 +243,7 @@ class _Licences(planned.Planned):
                     f'/leases/{lease}', json={'end_date': 'now'}
                 )
             )
-            reason = story.until(
+            reason = polls.until(
                 'a reason',
                 lambda: self.demo.lease(lease)['status_reason'],
                 bool,

@@ -8,9 +8,9 @@ from sandbox import config
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: The time between two checks.
 _INTERVAL = datetime.timedelta(seconds=config.HEALING_INTERVAL)

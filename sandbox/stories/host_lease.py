@@ -7,11 +7,12 @@ import time
 import requests
 
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: Seconds by which a start may be late on an idle machine.
 _LATE = 1.0
@@ -76,7 +77,7 @@ class _HostLease(cast.Cast):
                 None, cast.now() + cast.hours(1), len(self.hosts)
             )
             seen(f'created in {time.monotonic() - began:.2f} s')
-            left = _LATE - (time.monotonic() - began) / story.slowness()
+            left = _LATE - (time.monotonic() - began) / polls.slowness()
             self.wait_for(lease, 'ACTIVE', left)
             seen(f'ACTIVE after {time.monotonic() - began:.2f} s')
         with self.step('they are in its aggregate, and still in the pool'):
@@ -187,7 +188,7 @@ class _HostLease(cast.Cast):
             late = (
                 datetime.datetime.now(datetime.UTC) - start
             ).total_seconds()
-            limit = _LATE * story.slowness()
+            limit = _LATE * polls.slowness()
             if not 0 <= late <= limit:
                 raise person.Unexpected(f'at most {limit:.1f} s late', late)
             (event,) = (

@@ -12,9 +12,9 @@ import requests
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 HOST = 'OS-EXT-SRV-ATTR:host'
 

@@ -11,14 +11,15 @@ import requests
 
 from sandbox import ini
 from sandbox import person
+from sandbox import polls
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.stories import from_outside
 from sandbox.stories import planned
 from sandbox.story import expect
-from sandbox.story import until
 
 #: The limits of projects without limits of their own.
 DEFAULTS = {
@@ -311,6 +312,6 @@ class Limiting(planned.Planned):
         began = time.monotonic()
         seen(cast.refusal(self._rehearse(self.operator, 1), 503))
         took = time.monotonic() - began
-        if took > TIMEOUT * story.slowness() / 2:
+        if took > TIMEOUT * polls.slowness() / 2:
             raise person.Unexpected('at once', took)
         seen(f'after {took:.1f} s')

@@ -17,9 +17,9 @@ from sandbox import load
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: A packet of statsd that fits any network.
 _PACKET_SIZE = 512

@@ -8,11 +8,11 @@ import requests
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.stories import neutron
 from sandbox.story import expect
-from sandbox.story import until
 
 _PHYSICAL = 'physnet1'
 

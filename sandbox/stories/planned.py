@@ -9,8 +9,8 @@ import requests
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
-from sandbox.story import until
 
 
 class Planned(cast.Cast):

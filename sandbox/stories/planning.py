@@ -9,12 +9,12 @@ import requests
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import drawing
 from sandbox.stories import planned
 from sandbox.stories import repeating
 from sandbox.story import expect
-from sandbox.story import until
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:

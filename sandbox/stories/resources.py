@@ -13,9 +13,9 @@ from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: Seconds in which Nova's audit runs on every host.
 _AUDIT = 90

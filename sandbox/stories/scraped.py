@@ -17,10 +17,10 @@ import requests
 
 from sandbox import person
 from sandbox import story
+from sandbox.polls import until
 from sandbox.stories import commands
 from sandbox.stories import planned
 from sandbox.story import expect
-from sandbox.story import until
 
 _PROJECT = pathlib.Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ import requests
 
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 #: Seconds until the start of a server in the future: it has to be built and
 #: shelved before.

@@ -6,11 +6,11 @@ from typing import Any
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.stories import planned
 from sandbox.story import expect
-from sandbox.story import until
 
 SEEN = {'id', 'name', 'start_date', 'end_date', 'status', 'reservations'}
 """The fields of a lease that students see."""

@@ -8,9 +8,9 @@ from typing import Any
 from sandbox import cloud
 from sandbox import person
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.story import expect
-from sandbox.story import until
 
 _FORMAT = '%Y-%m-%d %H:%M'
 

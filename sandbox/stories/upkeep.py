@@ -6,10 +6,10 @@ from typing import Any
 import requests
 
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import planned
 from sandbox.story import expect
-from sandbox.story import until
 
 HOST = 'OS-EXT-SRV-ATTR:host'
 

@@ -10,10 +10,10 @@ from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
+from sandbox.polls import until
 from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.story import expect
-from sandbox.story import until
 
 _FAST, _OPEN = 'storage@files#fast', 'storage@files#open'
 _KEPT = 'standard'
