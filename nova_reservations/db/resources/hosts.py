@@ -451,18 +451,6 @@ def lost(session: orm.Session) -> list[int]:
     )
 
 
-def ids(session: orm.Session, after: int, limit: int) -> list[int]:
-    """Return the next ids in their order."""
-    return list(
-        session.scalars(
-            sa.select(HOST.c.resource_id)
-            .where(HOST.c.resource_id > after)
-            .order_by(HOST.c.resource_id)
-            .limit(limit)
-        )
-    )
-
-
 def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
     """Return id -> name of the hosts that a reservation has as a whole,
     without those that it is leaving."""

@@ -28,6 +28,7 @@ RESOURCE = models.table(models.Resource)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
+HOST = models.table(models.Host)
 INVENTORY = models.table(models.Inventory)
 RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 
@@ -95,17 +96,21 @@ def find(
 def ids(
     session: orm.Session, resource_type: str, after: int, limit: int
 ) -> list[int]:
-    """Return the next ids of resources of the type that leases can have, in
-    their order."""
+    """Return the next ids of hosts, or of resources of another type, in their
+    order."""
+    key, conditions = HOST.c.resource_id, list[sa.ColumnElement[bool]]()
+    if resource_type != objects.HOST:
+        key = RESOURCE.c.id
+        # An index has both columns.
+        conditions = [
+            RESOURCE.c.role == states.Role.POOL,
+            RESOURCE.c.resource_type == resource_type,
+        ]
     return list(
         session.scalars(
-            sa.select(RESOURCE.c.id)
-            .where(
-                RESOURCE.c.role == states.Role.POOL,
-                RESOURCE.c.resource_type == resource_type,
-                RESOURCE.c.id > after,
-            )
-            .order_by(RESOURCE.c.id)
+            sa.select(key)
+            .where(key > after, *conditions)
+            .order_by(key)
             .limit(limit)
         )
     )

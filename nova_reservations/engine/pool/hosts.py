@@ -23,8 +23,6 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.engine.healing import monitoring
-from nova_reservations.engine.outlook import allocation_lists
-from nova_reservations.engine.outlook import calendar
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.engine.pool import enrolment
 from nova_reservations.engine.pool import lost_hosts
@@ -52,10 +50,6 @@ class Hosts:
         self.capacity = capacity.Capacity(database, types, options).find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.lost_hosts = lost_hosts.LostHosts(database, cloud, monitors)
-        self.calendar = calendar.Calendar(database)
-        self.allocations = allocation_lists.AllocationLists(
-            database, objects.HOST, hosts.ids
-        )
 
     def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
@@ -118,10 +112,6 @@ class Hosts:
             properties_db.assign(session, host_id, properties, now)
             freed_capacity.freed(session, now, [host_id])
             return host
-
-    def properties(self, include_private: bool) -> list[objects.Property]:
-        with self.database.reader() as session:
-            return properties_db.find(session, include_private)
 
     def private_properties(self) -> set[str]:
         with self.database.reader() as session:
