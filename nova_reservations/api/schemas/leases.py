@@ -391,16 +391,7 @@ SHARED_LEASE = {
 """A lease as other projects see it, with which it is shared."""
 
 INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            leases={
-                'type': 'array',
-                'items': {'anyOf': [LEASE, SHARED_LEASE]},
-            },
-            leases_links=parameters.LINKS,
-        ),
-        'required': ['leases'],
-    }
+    parameters.page_of('leases', {'anyOf': [LEASE, SHARED_LEASE]})
 )
 SHOW_RESPONSE = validation.Schema(
     parameters.exactly(lease={'anyOf': [LEASE, SHARED_LEASE]})

@@ -97,11 +97,5 @@ _PROJECT = {
 }
 
 INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            tenant_usages={'type': 'array', 'items': _PROJECT},
-            tenant_usages_links=parameters.LINKS,
-        ),
-        'required': ['tenant_usages'],
-    }
+    parameters.page_of('tenant_usages', _PROJECT)
 )
