@@ -18,7 +18,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import freed_capacity as freed_capacity
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import properties as properties_db
-from nova_reservations.db.resources import resources
+from nova_reservations.db.resources import resources as rows
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -26,6 +26,7 @@ from nova_reservations.engine.healing import monitoring
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.engine.pool import enrolment
 from nova_reservations.engine.pool import lost_hosts
+from nova_reservations.engine.pool import resources
 
 LOG = log.getLogger(__name__)
 
@@ -93,16 +94,11 @@ class Hosts:
     ) -> objects.Host:
         with self.database.writer() as session:
             # First, so that no booking comes between the reads and the commit.
-            resources.advance(session, host_id, now)
+            rows.advance(session, host_id, now)
             host = hosts.get(session, host_id)
-            changed = {
-                name
-                for name, value in properties.items()
-                if name in host.properties and host.properties[name] != value
-            }
-            wanted = changed & self.types.compared(
-                properties_db.holders(session, host_id)
-            )
+            wanted = resources.differing(
+                host.properties, properties
+            ) & self.types.compared(properties_db.holders(session, host_id))
             if wanted:
                 raise exception.HostInUse(
                     host=host.facts.service_host,

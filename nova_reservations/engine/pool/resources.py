@@ -345,14 +345,9 @@ class Resources:
         properties: Mapping[str, str | None],
     ) -> None:
         """:raises: ResourceInUse"""
-        changed = {
+        changed = differing(known.properties, properties) | {
             requirements.INVENTORY + name
-            for name, total in inventories.items()
-            if known.inventories.get(name) not in (None, total)
-        } | {
-            name
-            for name, value in properties.items()
-            if known.properties.get(name) not in (None, value)
+            for name in differing(known.inventories, inventories)
         }
         if not changed:
             return
@@ -420,6 +415,15 @@ class Resources:
                 f'No resource has the type {resource_type}; there are: '
                 f'{", ".join(sorted(known)) or "none beside hosts"}'
             )
+
+
+def differing(known: Mapping[str, Any], asked: Mapping[str, Any]) -> set[str]:
+    """Return the names of known values that would change."""
+    return {
+        name
+        for name, value in asked.items()
+        if known.get(name) not in (None, value)
+    }
 
 
 def _uuid_of(resource_type: str, name: str) -> str:
