@@ -89,11 +89,11 @@ _TOTALS = {
 
 _PROJECT = {
     'title': 'ProjectUsage',
-    **parameters.optional(
+    **parameters.requiring(
+        list(_TOTALS),
         **_TOTALS,
         lease_usages={'type': 'array', 'items': _LEASE},
     ),
-    'required': list(_TOTALS),
 }
 
 INDEX_RESPONSE = validation.Schema(
