@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 
 from nova_reservations.objects import holds
-from nova_reservations.objects import names
 from nova_reservations.objects import states
 
 
@@ -111,52 +110,63 @@ class HostFacts:
         return (*own, *nested)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Host:
-    """An enrolled host: a resource, its facts, the operator's properties.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolled:
+    """A resource that leases can have, with what is known of it.
 
-    :ivar reservable: leases may be placed on it; False until its enrolment
-        is complete.
+    :ivar properties: the operator's.
+    :ivar reservable: leases may be placed on it; of a host, False until its
+        enrolment is complete.
     :ivar down_since: when it was found to have failed; None: it has not.
     :ivar hold: why no new lease gets it although it has not failed;
         held_since: since when.
     :ivar braked_at: when it was last seen to have failed with so many others
         that nothing is moved.
-    :ivar fenced_for: the lease that a drainable host is emptied for, or has
-        yet to be given back from; fenced_at: since when.
-    :ivar lost: why Nova or placement can not use it; it counts as failed.
-    :ivar status_reason: what its enrolment waits for, or why it is lost, for
-        an operator.
     :ivar cordoned_at: since when an operator keeps new leases off it.
     """
 
-    id: int
-    reservable: bool
-    role: states.Role
-    down_since: datetime.datetime | None
-    facts: HostFacts
+    resource: Resource
     properties: Mapping[str, str]
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
-    fenced_for: str | None = None
-    fenced_at: datetime.datetime | None = None
+    reservable: bool = True
+    down_since: datetime.datetime | None = None
     hold: states.Hold | None = None
     held_since: datetime.datetime | None = None
     braked_at: datetime.datetime | None = None
-    status_reason: str | None = None
     cordoned_at: datetime.datetime | None = None
-    lost: str | None = None
+
+    @property
+    def id(self) -> int:
+        return self.resource.id
+
+    @property
+    def name(self) -> str:
+        return self.resource.name
 
     @property
     def bookable(self) -> bool:
         """Return whether a new lease may get it, if it is free."""
         return not holds.forbidding(self, holds.Use.PROMISE)
 
-    @property
-    def resource(self) -> Resource:
-        return Resource(
-            self.id, names.HOST, self.facts.service_host, self.facts.uuid
-        )
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Host(Enrolled):
+    """An enrolled host: a resource with facts.
+
+    :ivar fenced_for: the lease that a drainable host is emptied for, or has
+        yet to be given back from; fenced_at: since when.
+    :ivar lost: why Nova or placement can not use it; it counts as failed.
+    :ivar status_reason: what its enrolment waits for, or why it is lost, for
+        an operator.
+    """
+
+    facts: HostFacts
+    role: states.Role
+    fenced_for: str | None = None
+    fenced_at: datetime.datetime | None = None
+    status_reason: str | None = None
+    lost: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3,13 +3,10 @@
 
 from collections.abc import Mapping
 import dataclasses
-import datetime
 import re
 
-from nova_reservations.objects import holds
 from nova_reservations.objects import host
 from nova_reservations.objects import names
-from nova_reservations.objects import states
 
 MOST = 2**31 - 1
 """The largest amount of a resource class."""
@@ -37,45 +34,15 @@ def inventory(resource_class: str, total: int) -> host.Inventory:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Inventoried:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Inventoried(host.Enrolled):
     """A resource that is no host.
 
     :ivar inventories: resource class -> how many units there are; leases have
         them in shares, or the resource as a whole.
-    :ivar reservable: leases may be placed on it.
-    :ivar down_since: when it was found to have failed; None: it has not.
-    :ivar hold: why no new lease gets it although it has not failed;
-        held_since: since when.
-    :ivar braked_at: when it was last seen to have failed with so many others
-        that nothing is moved.
-    :ivar cordoned_at: since when an operator keeps new leases off it.
     """
 
-    resource: host.Resource
     inventories: Mapping[str, int]
-    properties: Mapping[str, str]
-    created_at: datetime.datetime
-    updated_at: datetime.datetime | None
-    reservable: bool = True
-    down_since: datetime.datetime | None = None
-    hold: states.Hold | None = None
-    held_since: datetime.datetime | None = None
-    braked_at: datetime.datetime | None = None
-    cordoned_at: datetime.datetime | None = None
-
-    @property
-    def id(self) -> int:
-        return self.resource.id
-
-    @property
-    def name(self) -> str:
-        return self.resource.name
-
-    @property
-    def bookable(self) -> bool:
-        """Return whether a new lease may get it, if it is free."""
-        return not holds.forbidding(self, holds.Use.PROMISE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

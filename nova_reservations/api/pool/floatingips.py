@@ -7,10 +7,9 @@ that their project sees, but not who has leased them.
 
 from typing import Any
 
-from nova_reservations import exception
-from nova_reservations import objects
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import floatingips as schemas
 from nova_reservations.api.views import floatingips as view
 from nova_reservations.policies import floatingips as policies
@@ -31,7 +30,9 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
     _check(req, policies.SHOW)
-    found = req.services.addresses.get(_key_of(floatingip_id), _seen_by(req))
+    found = req.services.addresses.get(
+        kinds.id_of('Floating IP', floatingip_id), _seen_by(req)
+    )
     return {'floatingip': view.show(found)}
 
 
@@ -59,7 +60,7 @@ CREATE = Action(
 
 def delete(req: api_request.LeaseRequest, floatingip_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.addresses.remove(_key_of(floatingip_id))
+    req.services.addresses.remove(kinds.id_of('Floating IP', floatingip_id))
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
@@ -77,10 +78,3 @@ def _seen_by(req: api_request.LeaseRequest) -> str | None:
         return None
     # A token without a project must not see all networks.
     return req.context.project_id or ''
-
-
-def _key_of(floatingip_id: str) -> str:
-    """:raises: NotFound for a text that can't be an id"""
-    if not objects.is_id(floatingip_id):
-        raise exception.NotFound(kind='Floating IP', id=floatingip_id)
-    return floatingip_id

@@ -22,7 +22,7 @@ def action(
     req.context.can(policies.MAINTAIN)
     [(name, asked)] = body.items()
     now = req.now()
-    key = hosts.key_of(host_id)
+    key = hosts.KIND.key_of(host_id)
     service = req.services.maintenance
     match name:
         case 'cordon':

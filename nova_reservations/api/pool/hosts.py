@@ -6,65 +6,59 @@ as the target, so that an operator can open some of them to members or readers.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Mapping
-import dataclasses
-import datetime
 from typing import Any
 
 from oslo_utils import strutils
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import unchanged
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
-from nova_reservations.api.pool import calendar as calendars
+from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import hosts as view
-from nova_reservations.engine.outlook import allocation_lists
 from nova_reservations.engine.outlook import capacity as engine
 from nova_reservations.policies import hosts as policies
 
-DEFAULT_STEP = datetime.timedelta(hours=1)
-MIN_STEP = datetime.timedelta(minutes=1)
 FLAVOR = 'flavor:instance'
 """The resource type whose slots are counted."""
 
-_INSTANT = datetime.timedelta(seconds=1)
-"""The shortest window, because all dates are in whole seconds."""
+KIND = kinds.Kind(
+    'Host',
+    'hosts',
+    'service_name',
+    policies,
+    lambda _req, _query: objects.HOST,
+    lambda req, key: req.services.hosts.enrolment.remove(key, req.now()),
+)
 
 
 def index(
     req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
+) -> listing.Listing:
     req.context.can(policies.INDEX, target=_own(req))
     if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
         # The answer would tell the name, or the place among all names.
         req.context.can(policies.NAMES, target=_own(req))
     show_host = _view_of(req, query)
-    limit = int(query['limit']) if 'limit' in query else None
+    limit, beyond = kinds.limit_of(query)
     hosts = req.services.hosts.find(
         objects.HostQuery(
             name=query.get('name'),
             availability_zone=query.get('availability_zone'),
-            # One more than requested: it tells whether there is a next page.
-            limit=None if limit is None else limit + 1,
+            limit=beyond,
             marker=int(query['marker']) if 'marker' in query else None,
             sort_key=query.get('sort_key', 'id'),
             descending=query.get('sort_dir') == 'desc',
         )
     )
-    shown = [show_host(host) for host in hosts]
-    answer: dict[str, Any] = {'hosts': shown[:limit]}
-    if limit is not None and len(shown) > limit:
-        answer['hosts_links'] = req.next_link(query, shown[limit - 1]['id'])
-    return answer
+    return KIND.page(req, query, map(show_host, hosts), limit)
 
 
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
@@ -95,7 +89,7 @@ def show(
 ) -> dict[str, Any]:
     req.context.can(policies.SHOW, target=_own(req))
     show_host = _view_of(req, query)
-    return {'host': show_host(req.services.hosts.get(key_of(host_id)))}
+    return {'host': show_host(req.services.hosts.get(KIND.key_of(host_id)))}
 
 
 SHOW = Action(
@@ -140,7 +134,7 @@ def update(
     if not body:
         raise exception.InvalidInput('No data to update')
     hosts = req.services.hosts
-    host = hosts.get(key_of(host_id))
+    host = hosts.get(KIND.key_of(host_id))
     properties = {
         key: None if value is None else str(value)
         for key, value in _changed(host, body).items()
@@ -178,123 +172,26 @@ UPDATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, host_id: str) -> None:
-    req.context.can(policies.DELETE)
-    key, enrolment = key_of(host_id), req.services.hosts.enrolment
-    try:
-        enrolment.remove(key, req.now())
-    except exception.HostInUse:
-        # A client that deletes a lease and its host has a 204 of the first.
-        if not req.services.short_waits.for_end(key):
-            raise
-        enrolment.remove(key, req.now())
-
-
-DELETE = Action(delete, 204, refusals=(404, 409))
+DELETE = Action(KIND.delete, 204, refusals=(404, 409))
 
 
 def allocations(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
-    return list_allocations(
-        req,
-        query,
-        req.services.hosts.allocations,
-        'service_name',
-        _named(req, query['host']) if 'host' in query else None,
-    )
+    ids = _named(req, query['host']) if 'host' in query else None
+    return KIND.allocations(req, query, ids)
 
 
 def _named(req: api_request.LeaseRequest, host: str) -> list[int]:
     """:raises: NotFound"""
     hosts = req.services.hosts
     if host.isascii() and host.isdigit():
-        return [hosts.get(key_of(host)).id]
+        return [hosts.get(KIND.key_of(host)).id]
     found = hosts.find(objects.HostQuery(name=host))
     if not found:
         raise exception.NotFound(kind='Host', id=host)
     return [each.id for each in found]
-
-
-def list_allocations(
-    req: api_request.LeaseRequest,
-    query: dict[str, str],
-    lists: allocation_lists.AllocationLists,
-    name_key: str,
-    resource_ids: Collection[int] | None = None,
-) -> listing.Listing:
-    """:param name_key: the key of the resource's name in the answer
-    :param resource_ids: the resources to list; None: all
-    """
-    now = req.now()
-    asked = _allocation_query(query, now)
-    limit = int(query['limit']) if 'limit' in query else None
-    held = lists.find(
-        now,
-        dataclasses.replace(
-            asked,
-            resource_ids=resource_ids,
-            # One more than requested: it tells whether there is a next page.
-            limit=None if limit is None else limit + 1,
-            marker=int(query.get('marker', 0)),
-        ),
-    )
-    return listing.Listing(
-        'allocations',
-        (_shown(lists, page, asked, now, name_key) for page in held),
-        limit,
-        lambda last: req.next_link(query, last['resource_id']),
-    )
-
-
-def _shown(
-    lists: allocation_lists.AllocationLists,
-    page: Mapping[int, Collection[objects.Allocation]],
-    query: objects.AllocationQuery,
-    now: datetime.datetime,
-    name_key: str,
-) -> list[dict[str, Any]]:
-    start = query.start or now
-    known = lists.described(page)
-    return [
-        {
-            name_key: known[key].name,
-            **view.allocation(
-                key,
-                found,
-                [
-                    each
-                    for each in known[key].holds
-                    if each.overlaps(start, query.end)
-                ],
-            ),
-        }
-        for key, found in page.items()
-        # A resource may have been removed since its id was read.
-        if key in known
-    ]
-
-
-def _allocation_query(
-    query: Mapping[str, str], now: datetime.datetime
-) -> objects.AllocationQuery:
-    """:raises: InvalidInput"""
-    start, end = (
-        dates.parse(query[key], now) if key in query else None
-        for key in ('start', 'end')
-    )
-    if 'at' in query:
-        if start or end:
-            raise exception.InvalidInput('give at, or start and end')
-        start = dates.parse(query['at'], now)
-        end = start + _INSTANT
-    elif end is not None:
-        start = start or now
-        dates.check_order(start, end)
-    return objects.AllocationQuery(
-        query.get('lease_id'), query.get('reservation_id'), start, end
-    )
 
 
 ALLOCATIONS = Action(
@@ -310,14 +207,13 @@ def allocation(
 ) -> dict[str, Any]:
     req.context.can(policies.ALLOCATIONS)
     now = req.now()
-    asked = _allocation_query(query, now)
-    key = key_of(host_id)
-    hosts = req.services.hosts
+    asked = kinds.allocation_query(query, now)
+    key = KIND.key_of(host_id)
     # Raises NotFound if there is no such host.
-    hosts.get(key)
-    held = hosts.allocations.of(key, now, asked)
-    page = {key: held}
-    shown = _shown(hosts.allocations, page, asked, now, 'service_name')
+    req.services.hosts.get(key)
+    lists = req.services.resources.allocation_lists(objects.HOST)
+    page = {key: lists.of(key, now, asked)}
+    shown = KIND.allocated(lists, page, asked, now)
     if not shown:
         raise exception.NotFound(kind='Host', id=key)
     return {'allocation': shown[0]}
@@ -331,17 +227,8 @@ ALLOCATION = Action(
 )
 
 
-def calendar(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    own = {'project_id': req.context.project_id}
-    req.context.can(policies.CALENDAR, target=own)
-    shown = req.services.hosts.calendar
-    return calendars.page(req, query, shown, 'hosts', view.promised)
-
-
 CALENDAR = Action(
-    calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
+    KIND.calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
 
 
@@ -367,7 +254,7 @@ def capacity(
         'capacity': [
             view.capacity(point)
             for point in req.services.hosts.capacity(
-                *steps(query, now), now, asked
+                *kinds.steps(query, now), now, asked
             )
         ]
     }
@@ -376,24 +263,6 @@ def capacity(
 CAPACITY = Action(
     capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
 )
-
-
-def steps(
-    query: Mapping[str, str], now: datetime.datetime
-) -> tuple[datetime.datetime, datetime.datetime, datetime.timedelta]:
-    """Return the start, the end and the step of a capacity request.
-
-    :raises: InvalidInput
-    """
-    step = (
-        dates.parse_duration(query['step'])
-        if 'step' in query
-        else DEFAULT_STEP
-    )
-    if step < MIN_STEP:
-        raise exception.InvalidInput('step must be a minute or longer')
-    start, end = (dates.parse(query[key], now) for key in ('start', 'end'))
-    return start, end, step
 
 
 def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
@@ -427,24 +296,10 @@ def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-def properties(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    req.context.can(policies.PROPERTIES)
-    private = strutils.bool_from_string(query.get('all'))
-    if private:
-        req.context.can(policies.PRIVATE_PROPERTIES)
-    detail = strutils.bool_from_string(query.get('detail'))
-    return {
-        'resource_properties': [
-            view.listed_property(prop, detail)
-            for prop in req.services.hosts.properties(include_private=private)
-        ]
-    }
-
-
 PROPERTIES = Action(
-    properties, query=schemas.PROPERTIES, response=schemas.PROPERTIES_RESPONSE
+    KIND.properties,
+    query=schemas.PROPERTIES,
+    response=schemas.PROPERTIES_RESPONSE,
 )
 
 
@@ -466,10 +321,3 @@ UPDATE_PROPERTY = Action(
     response=schemas.PROPERTY_RESPONSE,
     refusals=(404,),
 )
-
-
-def key_of(host_id: str) -> int:
-    """:raises: NotFound for a text that can't be the number of a host"""
-    if not (host_id.isascii() and host_id.isdigit() and len(host_id) < 10):
-        raise exception.NotFound(kind='Host', id=host_id)
-    return int(host_id)

@@ -4,10 +4,9 @@ only, in the format of Chameleon's Blazar and its clients."""
 
 from typing import Any
 
-from nova_reservations import exception
-from nova_reservations import objects
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import networks as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import networks as view
@@ -27,7 +26,7 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, network_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
-    found = req.services.segments.get(_key_of(network_id))
+    found = req.services.segments.get(kinds.id_of('Network', network_id))
     return {'network': view.show(found)}
 
 
@@ -59,14 +58,7 @@ CREATE = Action(
 
 def delete(req: api_request.LeaseRequest, network_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.segments.remove(_key_of(network_id))
+    req.services.segments.remove(kinds.id_of('Network', network_id))
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
-
-
-def _key_of(network_id: str) -> str:
-    """:raises: NotFound for a text that can't be an id"""
-    if not objects.is_id(network_id):
-        raise exception.NotFound(kind='Network', id=network_id)
-    return network_id

@@ -5,44 +5,52 @@ them is free.
 They belong to no project; policy rules are checked as for hosts.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from oslo_utils import strutils
-
-from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
-from nova_reservations.api.pool import calendar as calendars
-from nova_reservations.api.pool import hosts
+from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import hosts as host_schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.schemas import resources as schemas
-from nova_reservations.api.views import hosts as host_view
 from nova_reservations.api.views import resources as view
 from nova_reservations.policies import resources as policies
 
 
+def _type_of(req: api_request.LeaseRequest, query: Mapping[str, str]) -> str:
+    """:raises: InvalidInput for hosts, and for a type that there is not"""
+    asked = query['resource_type']
+    req.services.resources.check_type(asked)
+    return asked
+
+
+KIND = kinds.Kind(
+    'Resource',
+    'resources',
+    'name',
+    policies,
+    _type_of,
+    lambda req, key: req.services.resources.remove(key),
+)
+
+
 def index(
     req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
+) -> listing.Listing:
     req.context.can(policies.INDEX)
-    limit = int(query['limit']) if 'limit' in query else None
+    limit, beyond = kinds.limit_of(query)
     found = req.services.resources.find(
         objects.ResourceQuery(
             query['resource_type'],
             query.get('name'),
-            # One more than requested: it tells whether there is a next page.
-            limit=None if limit is None else limit + 1,
+            limit=beyond,
             marker=int(query.get('marker', 0)),
         )
     )
-    shown = [view.show(each) for each in found[:limit]]
-    answer: dict[str, Any] = {'resources': shown}
-    if len(found) > len(shown):
-        answer['resources_links'] = req.next_link(query, shown[-1]['id'])
-    return answer
+    return KIND.page(req, query, map(view.show, found), limit)
 
 
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
@@ -50,7 +58,7 @@ INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, resource_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
-    key = _key_of(resource_id)
+    key = KIND.key_of(resource_id)
     service = req.services.resources
     allocated = service.allocations(key, req.now())
     return {'resource': view.in_full(service.get(key), allocated)}
@@ -91,7 +99,7 @@ def update(
     req: api_request.LeaseRequest, resource_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE)
-    key, now = _key_of(resource_id), req.now()
+    key, now = KIND.key_of(resource_id), req.now()
     service = req.services.resources
     changed = service.update(
         key,
@@ -116,31 +124,10 @@ UPDATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, resource_id: str) -> None:
-    req.context.can(policies.DELETE)
-    key, resources = _key_of(resource_id), req.services.resources
-    try:
-        resources.remove(key)
-    except exception.ResourceInUse:
-        # As hosts, see there.
-        if not req.services.short_waits.for_end(key):
-            raise
-        resources.remove(key)
-
-
-DELETE = Action(delete, 204, refusals=(404, 409))
-
-
-def allocations(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
-    req.context.can(policies.ALLOCATIONS)
-    lists = req.services.resources.allocation_lists(query['resource_type'])
-    return hosts.list_allocations(req, query, lists, 'name')
-
+DELETE = Action(KIND.delete, 204, refusals=(404, 409))
 
 ALLOCATIONS = Action(
-    allocations,
+    KIND.allocations,
     query=schemas.ALLOCATIONS,
     response=schemas.ALLOCATIONS_RESPONSE,
 )
@@ -154,7 +141,7 @@ def capacity(
     now = req.now()
     found = req.services.resources.capacity(
         query['resource_type'],
-        *hosts.steps(query, now),
+        *kinds.steps(query, now),
         now,
         query.get('resource_class'),
         query.get('resource_properties'),
@@ -167,50 +154,13 @@ CAPACITY = Action(
 )
 
 
-def calendar(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    own = {'project_id': req.context.project_id}
-    req.context.can(policies.CALENDAR, target=own)
-    shown = req.services.resources.calendar(query['resource_type'])
-    return calendars.page(req, query, shown, 'resources', view.promised)
-
-
 CALENDAR = Action(
-    calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
+    KIND.calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
-
-
-def properties(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.PROPERTIES, target={'project_id': context.project_id})
-    private = strutils.bool_from_string(query.get('all'))
-    if private:
-        context.can(policies.PRIVATE_PROPERTIES)
-    detail = strutils.bool_from_string(query.get('detail'))
-    found = req.services.resources.properties(query['resource_type'], private)
-    return {
-        'resource_properties': [
-            host_view.listed_property(each, detail) for each in found
-        ]
-    }
 
 
 PROPERTIES = Action(
-    properties,
+    KIND.properties,
     query=schemas.PROPERTIES,
     response=host_schemas.PROPERTIES_RESPONSE,
 )
-
-
-def _key_of(resource_id: str) -> int:
-    """:raises: NotFound for a text that can't be the number of a resource"""
-    if not (
-        resource_id.isascii()
-        and resource_id.isdigit()
-        and len(resource_id) < 10
-    ):
-        raise exception.NotFound(kind='Resource', id=resource_id)
-    return int(resource_id)

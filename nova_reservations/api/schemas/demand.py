@@ -58,11 +58,5 @@ _REFUSAL = {
 }
 
 INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            demand={'type': 'array', 'maxItems': MOST, 'items': _REFUSAL},
-            demand_links=parameters.LINKS,
-        ),
-        'required': ['demand'],
-    }
+    parameters.page_of('demand', _REFUSAL, maxItems=MOST)
 )

@@ -15,32 +15,30 @@ RESPONSE = validation.Schema(
     {
         'title': 'Refusal',
         'oneOf': [
-            {
-                **parameters.optional(
-                    error_code=_CODE,
-                    error_name=_CODE,
-                    error_kind=_KIND,
-                    error_message=_MESSAGE,
-                    earliest_start={
-                        **parameters.SHOWN_DATE,
-                        'description': 'when a lease that is refused for '
-                        'want of resources would find enough for as long, '
-                        'if that is known',
-                    },
-                    latest_end={
-                        **parameters.SHOWN_DATE,
-                        'description': 'until when a lease can be prolonged '
-                        'that can not be for as long as was asked, if that '
-                        'is known',
-                    },
-                ),
-                'required': [
+            parameters.requiring(
+                [
                     'error_code',
                     'error_name',
                     'error_kind',
                     'error_message',
                 ],
-            },
+                error_code=_CODE,
+                error_name=_CODE,
+                error_kind=_KIND,
+                error_message=_MESSAGE,
+                earliest_start={
+                    **parameters.SHOWN_DATE,
+                    'description': 'when a lease that is refused for '
+                    'want of resources would find enough for as long, '
+                    'if that is known',
+                },
+                latest_end={
+                    **parameters.SHOWN_DATE,
+                    'description': 'until when a lease can be prolonged '
+                    'that can not be for as long as was asked, if that '
+                    'is known',
+                },
+            ),
             parameters.exactly(error=_CODE, error_message=_MESSAGE),
         ],
     }

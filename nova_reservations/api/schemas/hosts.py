@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping
 from typing import Any
 
 from nova_reservations import objects
@@ -213,28 +214,26 @@ _REQUIREMENTS = {
 }
 
 CAPACITY = validation.Schema(
-    {
-        **parameters.optional(
-            start=parameters.DATE,
-            end=parameters.DATE,
-            step=parameters.DURATION,
-            hypervisor_properties=_REQUIREMENTS,
-            resource_properties=_REQUIREMENTS,
-            availability_zone=parameters.NAME,
-            flavor_id={
-                'type': 'string',
-                'minLength': 1,
-                'maxLength': 255,
-                'description': 'a flavor, to count the slots of leases of '
-                'flavor:instance, too',
-            },
-            by_project={
-                **parameters.BOOLEAN,
-                'description': 'whether to tell what each project holds',
-            },
-        ),
-        'required': ['start', 'end'],
-    }
+    parameters.requiring(
+        ['start', 'end'],
+        start=parameters.DATE,
+        end=parameters.DATE,
+        step=parameters.DURATION,
+        hypervisor_properties=_REQUIREMENTS,
+        resource_properties=_REQUIREMENTS,
+        availability_zone=parameters.NAME,
+        flavor_id={
+            'type': 'string',
+            'minLength': 1,
+            'maxLength': 255,
+            'description': 'a flavor, to count the slots of leases of '
+            'flavor:instance, too',
+        },
+        by_project={
+            **parameters.BOOLEAN,
+            'description': 'whether to tell what each project holds',
+        },
+    )
 )
 
 PROPERTIES = validation.Schema(
@@ -253,15 +252,7 @@ HOST = {
     'additionalProperties': {'type': 'string'},
 }
 
-INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            hosts={'type': 'array', 'items': HOST},
-            hosts_links=parameters.LINKS,
-        ),
-        'required': ['hosts'],
-    }
-)
+INDEX_RESPONSE = validation.Schema(parameters.page_of('hosts', HOST))
 SHOW_RESPONSE = validation.Schema(parameters.exactly(host=HOST))
 
 _UNKNOWN_DATE = {**parameters.SHOWN_DATE, 'type': ['string', 'null']}
@@ -280,35 +271,42 @@ HOLD = parameters.exactly(
     },
 )
 
-ALLOCATED = {
-    'resource_id': ID,
-    'reservations': {
-        'type': 'array',
-        'items': parameters.exactly(
-            id=parameters.UUID,
-            lease_id=parameters.UUID,
-            start_date=parameters.SHOWN_DATE,
-            end_date=parameters.SHOWN_DATE,
-        ),
-    },
-    'holds': {'type': 'array', 'items': HOLD},
+_RESERVATION = {
+    'id': parameters.UUID,
+    'lease_id': parameters.UUID,
+    'start_date': parameters.SHOWN_DATE,
+    'end_date': parameters.SHOWN_DATE,
 }
-_ALLOCATION = parameters.exactly(service_name={'type': 'string'}, **ALLOCATED)
+
+
+def reservations(**more: Any) -> dict[str, Any]:
+    """Return the schema of who has a resource, and when."""
+    return {
+        'type': 'array',
+        'items': parameters.exactly(**_RESERVATION, **more),
+    }
+
+
+def allocation(name_key: str) -> dict[str, Any]:
+    """:param name_key: the key of the name of the resource"""
+    return parameters.exactly(
+        **{name_key: {'type': 'string'}},
+        resource_id=ID,
+        reservations=reservations(),
+        holds={'type': 'array', 'items': HOLD},
+    )
+
+
+_ALLOCATION = allocation('service_name')
 
 ALLOCATIONS_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            allocations={'type': 'array', 'items': _ALLOCATION},
-            allocations_links=parameters.LINKS,
-        ),
-        'required': ['allocations'],
-    }
+    parameters.page_of('allocations', _ALLOCATION)
 )
 ALLOCATION_RESPONSE = validation.Schema(
     parameters.exactly(allocation=_ALLOCATION)
 )
 
-WINDOW = {
+_WINDOW = {
     'kind': {
         'enum': [*bars.Kind],
         'description': 'whether it is a lease of the own project, is taken '
@@ -321,97 +319,123 @@ WINDOW = {
     'reservation_id': parameters.UUID,
 }
 
-CALENDAR_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            hosts={
-                'type': 'array',
-                'items': parameters.exactly(
-                    number={
-                        'type': 'integer',
-                        'minimum': 1,
-                        'description': 'the place of the host among all',
-                    },
-                    windows={
-                        'type': 'array',
-                        'items': {
-                            **parameters.optional(**WINDOW),
-                            'required': ['kind', 'start_date', 'end_date'],
-                        },
-                    },
-                ),
-            },
-            promised={
-                'type': 'array',
-                'description': 'the whole hosts of leases that have not '
-                'begun, which are no certain ones until then; on the first '
-                'page only',
-                'items': {
-                    **parameters.optional(
-                        **WINDOW,
-                        hosts={
+_ALWAYS = ('kind', 'start_date', 'end_date')
+
+
+def calendar_response(
+    items: str,
+    promised: Mapping[str, Any],
+    count: Mapping[str, Any],
+) -> validation.Schema:
+    """:param items: hosts or resources
+    :param promised: keywords for what is promised
+    :param count: keywords for how many are promised
+    """
+    return validation.Schema(
+        parameters.requiring(
+            [items],
+            **{
+                items: {
+                    'type': 'array',
+                    'items': parameters.exactly(
+                        number={
                             'type': 'integer',
                             'minimum': 1,
-                            'description': 'how many the lease has; or, '
-                            'taken, all leases of others together',
+                            'description': 'the place of the host among all',
+                        },
+                        windows={
+                            'type': 'array',
+                            'items': parameters.requiring(_ALWAYS, **_WINDOW),
                         },
                     ),
-                    'required': ['kind', 'start_date', 'end_date', 'hosts'],
                 },
+                'promised': {
+                    'type': 'array',
+                    **promised,
+                    'items': parameters.requiring(
+                        [*_ALWAYS, items],
+                        **_WINDOW,
+                        **{items: {'type': 'integer', 'minimum': 1, **count}},
+                    ),
+                },
+                f'{items}_links': parameters.LINKS,
             },
-            hosts_links=parameters.LINKS,
-        ),
-        'required': ['hosts'],
-    }
+        )
+    )
+
+
+CALENDAR_RESPONSE = calendar_response(
+    'hosts',
+    {
+        'description': 'the whole hosts of leases that have not begun, which '
+        'are no certain ones until then; on the first page only',
+    },
+    {
+        'description': 'how many the lease has; or, taken, all leases of '
+        'others together',
+    },
 )
 
-_COUNT = {'type': 'integer', 'minimum': 0}
-_POINT = {
-    'start_date': parameters.SHOWN_DATE,
-    'end_date': parameters.SHOWN_DATE,
-    'hosts': _COUNT,
-    'reserved': {
-        **_COUNT,
-        'description': 'hosts that a lease holds at some instant',
-    },
-    'free': {
-        **_COUNT,
-        'description': 'the most hosts that a lease of just this time may be '
-        'granted',
-    },
-    'free_without_moves': {
-        **_COUNT,
-        'description': 'hosts that it is granted without a move of promises',
-    },
-    'holds': {
-        'type': 'object',
-        'additionalProperties': _COUNT,
-        'description': 'reason -> hosts that it keeps from new leases',
-    },
-}
-CAPACITY_RESPONSE = validation.Schema(
-    parameters.exactly(
-        capacity={
-            'type': 'array',
-            'items': {
-                **parameters.optional(
-                    **_POINT,
-                    slots={
-                        **_COUNT,
-                        'description': 'servers of the flavor that would be '
-                        'granted a slot',
-                    },
-                    projects={
-                        'type': 'object',
-                        'additionalProperties': _COUNT,
-                        'description': 'project -> hosts that its leases '
-                        'hold at some instant',
-                    },
-                ),
-                'required': [*_POINT],
-            },
-        }
+COUNT = {'type': 'integer', 'minimum': 0}
+
+
+def capacity_response(
+    items: str,
+    reserved: str,
+    free: str,
+    unmoved: str,
+    more: Mapping[str, Any],
+    **rules: Any,
+) -> validation.Schema:
+    """:param items: hosts or resources
+    :param reserved: says what is counted as such; free and unmoved likewise
+    :param more: schemas of further counts, which are there if asked for
+    :param rules: keywords for a point beside its properties
+    """
+    point = {
+        'start_date': parameters.SHOWN_DATE,
+        'end_date': parameters.SHOWN_DATE,
+        items: COUNT,
+        'reserved': {**COUNT, 'description': reserved},
+        'free': {**COUNT, 'description': free},
+        'free_without_moves': {**COUNT, 'description': unmoved},
+        'holds': {
+            'type': 'object',
+            'additionalProperties': COUNT,
+            'description': f'reason -> {items} that it keeps from new leases',
+        },
+    }
+    return validation.Schema(
+        parameters.exactly(
+            capacity={
+                'type': 'array',
+                'items': {
+                    **parameters.requiring([*point], **point, **more),
+                    **rules,
+                },
+            }
+        )
     )
+
+
+CAPACITY_RESPONSE = capacity_response(
+    'hosts',
+    'hosts that a lease holds at some instant',
+    'the most hosts that a lease of just this time may be granted',
+    'hosts that it is granted without a move of promises',
+    {
+        'slots': {
+            **COUNT,
+            'description': 'servers of the flavor that would be granted a '
+            'slot',
+        },
+        'projects': {
+            'type': 'object',
+            'additionalProperties': COUNT,
+            'description': 'project -> hosts that its leases hold at some '
+            'instant',
+        },
+    },
 )
 
 PROPERTIES_RESPONSE = validation.Schema(
@@ -419,12 +443,12 @@ PROPERTIES_RESPONSE = validation.Schema(
         resource_properties={
             'type': 'array',
             'items': {
-                **parameters.optional(
+                **parameters.requiring(
+                    ['property'],
                     property={'type': 'string'},
                     private={'type': 'boolean'},
                     values={'type': 'array', 'items': {'type': 'string'}},
                 ),
-                'required': ['property'],
                 'dependentRequired': {
                     'private': ['values'],
                     'values': ['private'],

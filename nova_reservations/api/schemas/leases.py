@@ -195,23 +195,21 @@ _NEW_LEASE = {
 CREATE = validation.Schema(parameters.unset_by_null(_NEW_LEASE))
 
 LEASE_PARAMS = validation.Schema(
-    {
-        **parameters.optional(
-            name=parameters.LEASE_NAME,
-            start=parameters.DATE,
-            start_date=parameters.DATE,
-            end=parameters.DATE,
-            end_date=parameters.DATE,
-            before_end_date=_BEFORE_END_DATE,
-            # Sent by users who wrote the hint for Blazar.
-            reservations={},
-            # The schema of the resource type checks these.
-            before_end={},
-            on_end={},
-            guaranteed={},
-        ),
-        'required': ['name'],
-    }
+    parameters.requiring(
+        ['name'],
+        name=parameters.LEASE_NAME,
+        start=parameters.DATE,
+        start_date=parameters.DATE,
+        end=parameters.DATE,
+        end_date=parameters.DATE,
+        before_end_date=_BEFORE_END_DATE,
+        # Sent by users who wrote the hint for Blazar.
+        reservations={},
+        # The schema of the resource type checks these.
+        before_end={},
+        on_end={},
+        guaranteed={},
+    )
 )
 """The schema of the JSON text in the hint ``lease_params``."""
 
@@ -391,47 +389,35 @@ SHARED_LEASE = {
 """A lease as other projects see it, with which it is shared."""
 
 INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            leases={
-                'type': 'array',
-                'items': {'anyOf': [LEASE, SHARED_LEASE]},
-            },
-            leases_links=parameters.LINKS,
-        ),
-        'required': ['leases'],
-    }
+    parameters.page_of('leases', {'anyOf': [LEASE, SHARED_LEASE]})
 )
 SHOW_RESPONSE = validation.Schema(
     parameters.exactly(lease={'anyOf': [LEASE, SHARED_LEASE]})
 )
 UPDATE_RESPONSE = validation.Schema(parameters.exactly(lease=LEASE))
 CREATE_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            lease=LEASE,
-            leases={
-                'type': 'array',
-                'items': LEASE,
-                'maxItems': series.MOST_LEASES,
-                'description': 'all leases of a series; the first of them '
-                'is lease',
+    parameters.requiring(
+        ['lease'],
+        lease=LEASE,
+        leases={
+            'type': 'array',
+            'items': LEASE,
+            'maxItems': series.MOST_LEASES,
+            'description': 'all leases of a series; the first of them '
+            'is lease',
+        },
+        refused={
+            'type': 'array',
+            'maxItems': series.MOST_LEASES,
+            'description': 'the leases of a series for which there is no room',
+            'items': {
+                'title': 'Refused',
+                **parameters.exactly(
+                    start_date=parameters.SHOWN_DATE,
+                    end_date=parameters.SHOWN_DATE,
+                    reason={'type': 'string'},
+                ),
             },
-            refused={
-                'type': 'array',
-                'maxItems': series.MOST_LEASES,
-                'description': 'the leases of a series for which there is '
-                'no room',
-                'items': {
-                    'title': 'Refused',
-                    **parameters.exactly(
-                        start_date=parameters.SHOWN_DATE,
-                        end_date=parameters.SHOWN_DATE,
-                        reason={'type': 'string'},
-                    ),
-                },
-            },
-        ),
-        'required': ['lease'],
-    }
+        },
+    )
 )

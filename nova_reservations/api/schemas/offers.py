@@ -9,7 +9,8 @@ MOST = 20
 FIND = validation.Schema(
     {
         'title': 'WantedOffers',
-        **parameters.optional(
+        **parameters.requiring(
+            ['duration', 'reservations'],
             duration=parameters.DURATION,
             project_id=parameters.PROJECT,
             start_after={
@@ -33,7 +34,6 @@ FIND = validation.Schema(
                 'items': leases.NEW_RESERVATION,
             },
         ),
-        'required': ['duration', 'reservations'],
     }
 )
 

@@ -87,6 +87,14 @@ def optional(**properties: Any) -> dict[str, Any]:
     }
 
 
+def requiring(
+    required: Collection[str], /, **properties: Any
+) -> dict[str, Any]:
+    """Return the schema of an object with these, any of the others, and
+    nothing else."""
+    return {**optional(**properties), 'required': [*required]}
+
+
 def unset_by_null(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object in which null stands for what is not
     given: some clients send all keys that they know."""
@@ -146,3 +154,17 @@ LINKS = {
         rel={'const': 'next'}, href={'type': 'string', 'format': 'uri'}
     ),
 }
+
+
+def page_of(name: str, item: Mapping[str, Any], **its: Any) -> dict[str, Any]:
+    """Return the schema of an answer with a list, and the link to more of it.
+
+    :param its: keywords of the list beside its items
+    """
+    return requiring(
+        [name],
+        **{
+            name: {'type': 'array', **its, 'items': item},
+            f'{name}_links': LINKS,
+        },
+    )

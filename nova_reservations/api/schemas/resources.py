@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import parameters
@@ -38,23 +40,24 @@ _PROPERTIES = {
     'description': 'what leases may require',
 }
 
-INDEX = validation.Schema(
-    {
-        **parameters.optional(
-            resource_type=_TYPE,
-            name=parameters.NAME,
-            limit=parameters.LIMIT,
-            marker=ID,
-        ),
-        'required': ['resource_type'],
-    }
-)
+
+def _of_type(**properties: Any) -> validation.Schema:
+    """Return the schema of a query about resources of one type."""
+    return validation.Schema(
+        parameters.requiring(
+            ['resource_type'], resource_type=_TYPE, **properties
+        )
+    )
+
+
+INDEX = _of_type(name=parameters.NAME, limit=parameters.LIMIT, marker=ID)
 
 CREATE = validation.Schema(
     parameters.unset_by_null(
         {
             'title': 'NewResource',
-            **parameters.optional(
+            **parameters.requiring(
+                ['resource_type', 'name'],
                 resource_type=_TYPE,
                 name=parameters.NAME,
                 uuid={
@@ -67,7 +70,6 @@ CREATE = validation.Schema(
                 inventories=_INVENTORIES,
                 properties=_PROPERTIES,
             ),
-            'required': ['resource_type', 'name'],
         }
     )
 )
@@ -124,28 +126,15 @@ _RESOURCE = {
 }
 RESOURCE = {'title': 'Resource', **parameters.exactly(**_RESOURCE)}
 
-INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            resources={'type': 'array', 'items': RESOURCE},
-            resources_links=parameters.LINKS,
-        ),
-        'required': ['resources'],
-    }
-)
+INDEX_RESPONSE = validation.Schema(parameters.page_of('resources', RESOURCE))
 CHANGED_RESPONSE = validation.Schema(parameters.exactly(resource=RESOURCE))
 SHOW_RESPONSE = validation.Schema(
     parameters.exactly(
         resource=parameters.exactly(
             **_RESOURCE,
             reservations={
-                'type': 'array',
                 'description': 'those that have it, or are promised it',
-                'items': parameters.exactly(
-                    id=parameters.UUID,
-                    lease_id=parameters.UUID,
-                    start_date=parameters.SHOWN_DATE,
-                    end_date=parameters.SHOWN_DATE,
+                **hosts.reservations(
                     amounts={
                         'type': 'object',
                         'additionalProperties': _TOTAL,
@@ -158,29 +147,10 @@ SHOW_RESPONSE = validation.Schema(
     )
 )
 
-ALLOCATIONS = validation.Schema(
-    {
-        **hosts.ALLOCATIONS.schema,
-        'properties': {
-            'resource_type': _TYPE,
-            **hosts.PAGE_OF_ALLOCATIONS,
-        },
-        'required': ['resource_type'],
-    }
-)
+
+ALLOCATIONS = _of_type(**hosts.PAGE_OF_ALLOCATIONS)
 ALLOCATIONS_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            allocations={
-                'type': 'array',
-                'items': parameters.exactly(
-                    name={'type': 'string'}, **hosts.ALLOCATED
-                ),
-            },
-            allocations_links=parameters.LINKS,
-        ),
-        'required': ['allocations'],
-    }
+    parameters.page_of('allocations', hosts.allocation('name'))
 )
 
 _REQUIREMENTS = {
@@ -190,115 +160,36 @@ _REQUIREMENTS = {
 }
 
 CAPACITY = validation.Schema(
-    {
-        **parameters.optional(
-            resource_type=_TYPE,
-            resource_class={
-                **_CLASS,
-                'description': 'count its units, too',
-            },
-            start=parameters.DATE,
-            end=parameters.DATE,
-            step=parameters.DURATION,
-            resource_properties=_REQUIREMENTS,
-        ),
-        'required': ['resource_type', 'start', 'end'],
-    }
-)
-_COUNT = {'type': 'integer', 'minimum': 0}
-_POINT = {
-    'start_date': parameters.SHOWN_DATE,
-    'end_date': parameters.SHOWN_DATE,
-    'resources': _COUNT,
-    'reserved': {
-        **_COUNT,
-        'description': 'resources that a lease holds, or has a share of, at '
-        'some instant',
-    },
-    'free': {
-        **_COUNT,
-        'description': 'the most whole resources that a lease of just this '
-        'time may be granted',
-    },
-    'free_without_moves': {
-        **_COUNT,
-        'description': 'those that it is granted without a move of promises',
-    },
-    'holds': {
-        'type': 'object',
-        'additionalProperties': _COUNT,
-        'description': 'reason -> resources that it keeps from new leases',
-    },
-}
-CAPACITY_RESPONSE = validation.Schema(
-    parameters.exactly(
-        capacity={
-            'type': 'array',
-            'items': {
-                **parameters.optional(
-                    **_POINT,
-                    total={
-                        **_COUNT,
-                        'description': 'units of the resource class',
-                    },
-                    available={
-                        **_COUNT,
-                        'description': 'units of it that leases of just this '
-                        'time would be granted, one by one',
-                    },
-                ),
-                'required': [*_POINT],
-                'dependentRequired': {
-                    'total': ['available'],
-                    'available': ['total'],
-                },
-            },
-        }
+    parameters.requiring(
+        ['resource_type', 'start', 'end'],
+        resource_type=_TYPE,
+        resource_class={**_CLASS, 'description': 'count its units, too'},
+        start=parameters.DATE,
+        end=parameters.DATE,
+        step=parameters.DURATION,
+        resource_properties=_REQUIREMENTS,
     )
 )
-
-CALENDAR = validation.Schema(
+CAPACITY_RESPONSE = hosts.capacity_response(
+    'resources',
+    'resources that a lease holds, or has a share of, at some instant',
+    'the most whole resources that a lease of just this time may be granted',
+    'those that it is granted without a move of promises',
     {
-        **hosts.CALENDAR.schema,
-        'properties': {
-            'resource_type': _TYPE,
-            **hosts.CALENDAR.schema['properties'],
+        'total': {
+            **hosts.COUNT,
+            'description': 'units of the resource class',
         },
-        'required': ['resource_type'],
-    }
-)
-CALENDAR_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            resources=hosts.CALENDAR_RESPONSE.schema['properties']['hosts'],
-            promised={
-                'type': 'array',
-                'items': {
-                    **parameters.optional(
-                        **hosts.WINDOW,
-                        resources={'type': 'integer', 'minimum': 1},
-                    ),
-                    'required': [
-                        'kind',
-                        'start_date',
-                        'end_date',
-                        'resources',
-                    ],
-                },
-            },
-            resources_links=parameters.LINKS,
-        ),
-        'required': ['resources'],
-    }
+        'available': {
+            **hosts.COUNT,
+            'description': 'units of it that leases of just this time would '
+            'be granted, one by one',
+        },
+    },
+    dependentRequired={'total': ['available'], 'available': ['total']},
 )
 
-PROPERTIES = validation.Schema(
-    {
-        **parameters.optional(
-            resource_type=_TYPE,
-            detail=parameters.BOOLEAN,
-            all=parameters.BOOLEAN,
-        ),
-        'required': ['resource_type'],
-    }
-)
+CALENDAR = _of_type(**hosts.CALENDAR.schema['properties'])
+CALENDAR_RESPONSE = hosts.calendar_response('resources', {}, {})
+
+PROPERTIES = _of_type(**hosts.PROPERTIES.schema['properties'])

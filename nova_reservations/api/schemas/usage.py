@@ -89,19 +89,13 @@ _TOTALS = {
 
 _PROJECT = {
     'title': 'ProjectUsage',
-    **parameters.optional(
+    **parameters.requiring(
+        list(_TOTALS),
         **_TOTALS,
         lease_usages={'type': 'array', 'items': _LEASE},
     ),
-    'required': list(_TOTALS),
 }
 
 INDEX_RESPONSE = validation.Schema(
-    {
-        **parameters.optional(
-            tenant_usages={'type': 'array', 'items': _PROJECT},
-            tenant_usages_links=parameters.LINKS,
-        ),
-        'required': ['tenant_usages'],
-    }
+    parameters.page_of('tenant_usages', _PROJECT)
 )

@@ -106,10 +106,6 @@ def unnamed(host: calendar.Host) -> dict[str, Any]:
     }
 
 
-def promised(shown: bars.Bar) -> dict[str, Any]:
-    return {**bar(shown), 'hosts': shown.hosts}
-
-
 def bar(shown: bars.Bar) -> dict[str, Any]:
     return {
         'kind': shown.kind,
@@ -119,15 +115,22 @@ def bar(shown: bars.Bar) -> dict[str, Any]:
     }
 
 
-def capacity(point: objects.CapacityPoint) -> dict[str, Any]:
+def counts(point: objects.CapacityPoint, items: str) -> dict[str, Any]:
+    """:param items: the key of the number of all of them"""
     return {
         'start_date': dates.show(point.start),
         'end_date': dates.show(point.end),
-        'hosts': point.hosts,
+        items: point.hosts,
         'reserved': point.reserved,
         'free': point.free,
         'free_without_moves': point.unmoved,
         'holds': dict(point.holds),
+    }
+
+
+def capacity(point: objects.CapacityPoint) -> dict[str, Any]:
+    return {
+        **counts(point, 'hosts'),
         **({} if point.slots is None else {'slots': point.slots}),
         **(
             {}

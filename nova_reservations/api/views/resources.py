@@ -9,7 +9,6 @@ from nova_reservations.api import dates
 from nova_reservations.api.views import hosts
 from nova_reservations.engine.pool import resources
 from nova_reservations.objects import holds
-from nova_reservations.planner import bars
 
 
 def show(known: objects.Inventoried) -> dict[str, Any]:
@@ -45,20 +44,10 @@ def in_full(
 
 def capacity(point: objects.CapacityPoint) -> dict[str, Any]:
     return {
-        'start_date': dates.show(point.start),
-        'end_date': dates.show(point.end),
-        'resources': point.hosts,
-        'reserved': point.reserved,
-        'free': point.free,
-        'free_without_moves': point.unmoved,
-        'holds': dict(point.holds),
+        **hosts.counts(point, 'resources'),
         **(
             {}
             if point.slots is None
             else {'total': point.total, 'available': point.slots}
         ),
     }
-
-
-def promised(bar: bars.Bar) -> dict[str, Any]:
-    return {**hosts.bar(bar), 'resources': bar.hosts}

@@ -21,9 +21,9 @@ from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import host_facts
-from nova_reservations.db.resources import host_rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import properties
+from nova_reservations.db.resources import resource_rows
 from nova_reservations.db.resources import resources
 from nova_reservations.objects import states
 
@@ -295,7 +295,7 @@ def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
     :raises: InvalidInput if the marker is no host
     """
     key = SORT_KEYS[query.sort_key]
-    statement = host_rows.select().order_by(
+    statement = resource_rows.select_hosts().order_by(
         *(
             (key.desc(), RESOURCE.c.id.desc())
             if query.descending
@@ -317,13 +317,15 @@ def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
         statement = statement.where(_after(session, query, key))
     if query.limit is not None:
         statement = statement.limit(query.limit)
-    return host_rows.assembled(session, statement)
+    return resource_rows.hosts(session, statement)
 
 
 def _where(
     session: orm.Session, condition: sa.ColumnElement[bool]
 ) -> list[objects.Host]:
-    return host_rows.assembled(session, host_rows.select().where(condition))
+    return resource_rows.hosts(
+        session, resource_rows.select_hosts().where(condition)
+    )
 
 
 def _after(
@@ -447,18 +449,6 @@ def lost(session: orm.Session) -> list[int]:
                 RESOURCE.c.resource_type == objects.HOST,
                 RESOURCE.c.lost.is_not(None),
             )
-        )
-    )
-
-
-def ids(session: orm.Session, after: int, limit: int) -> list[int]:
-    """Return the next ids in their order."""
-    return list(
-        session.scalars(
-            sa.select(HOST.c.resource_id)
-            .where(HOST.c.resource_id > after)
-            .order_by(HOST.c.resource_id)
-            .limit(limit)
         )
     )
 

@@ -1,23 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inventories and properties of resources of any type: each kind of rows is
-read once for many resources.
+"""Enrolled hosts, and resources of other types, made of their rows: facts,
+traits, inventories, properties.
 
-Every function joins the caller's transaction.
+Each kind of rows is read once for many resources. Every function joins the
+caller's transaction.
 """
 
 from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.db.resources import host_facts
+from nova_reservations.db.resources import inventories as inventory_rows
+from nova_reservations.objects import states
 
+RESOURCE = models.table(models.Resource)
+HOST = models.table(models.Host)
+TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.Inventory)
+NESTED = models.table(models.NestedInventory)
+CLOSING = models.table(models.Closing)
 PROPERTY = models.table(models.Property)
 RESOURCE_PROPERTY = models.table(models.ResourceProperty)
+
+AT_ONCE = 500
+"""The number of resources whose rows are read at once."""
+
+
+def select_hosts() -> sa.Select[Any]:
+    return (
+        sa.select(RESOURCE, HOST, CLOSING.c.reason)
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .outerjoin(CLOSING, CLOSING.c.resource_id == RESOURCE.c.id)
+    )
+
+
+def hosts(
+    session: orm.Session, statement: sa.Select[Any]
+) -> list[objects.Host]:
+    """Return the hosts that a statement selects, in its order.
+
+    :param statement: made of select_hosts()
+    """
+    rows = session.execute(statement).all()
+    traits: dict[int, set[str]] = defaultdict(set)
+    known: dict[int, list[objects.Inventory]] = {}
+    nested: dict[int, list[objects.Inventory]] = defaultdict(list)
+    given: dict[int, dict[str, str]] = {}
+    specs: dict[int, tuple[tuple[str, str], ...]] = {}
+    for ids in pages.of([row.id for row in rows], AT_ONCE):
+        for row in session.execute(
+            sa.select(TRAIT).where(TRAIT.c.resource_id.in_(ids))
+        ):
+            traits[row.resource_id].add(row.trait)
+        known |= inventories(session, ids)
+        given |= properties(session, ids)
+        specs |= host_facts.of(session, ids)
+        for row in session.execute(
+            sa.select(NESTED)
+            .where(NESTED.c.resource_id.in_(ids))
+            .order_by(NESTED.c.provider, NESTED.c.resource_class)
+        ):
+            nested[row.resource_id].append(inventory_rows.nested(row))
+    return [
+        objects.Host(
+            **_enrolled(row, given),
+            facts=objects.HostFacts(
+                uuid=row.uuid,
+                service_host=row.name,
+                traits=frozenset(traits[row.id]),
+                inventories=tuple(known.get(row.id, ())),
+                nested=tuple(nested[row.id]),
+                specs=specs.get(row.id, ()),
+                **_of_host(row),
+            ),
+            role=states.Role(row.role),
+            fenced_for=row.fenced_for,
+            fenced_at=row.fenced_at,
+            status_reason=row.reason or row.lost,
+            lost=row.lost,
+        )
+        for row in rows
+    ]
+
+
+def others(
+    session: orm.Session, statement: sa.Select[Any]
+) -> list[objects.Inventoried]:
+    """Return the resources, which are no hosts, that a statement selects, in
+    its order.
+
+    :param statement: selects all of their columns
+    """
+    rows = session.execute(statement).all()
+    known: dict[int, list[objects.Inventory]] = {}
+    given: dict[int, dict[str, str]] = {}
+    for ids in pages.of([row.id for row in rows]):
+        known |= inventories(session, ids)
+        given |= properties(session, ids)
+    return [
+        objects.Inventoried(
+            **_enrolled(row, given),
+            inventories={
+                each.resource_class: each.total
+                for each in known.get(row.id, ())
+            },
+        )
+        for row in rows
+    ]
+
+
+def _enrolled(
+    row: sa.Row[Any], given: Mapping[int, Mapping[str, str]]
+) -> dict[str, Any]:
+    """Return the values that resources of all types have.
+
+    :param given: resource id -> its properties
+    """
+    return {
+        'resource': objects.Resource(
+            row.id, row.resource_type, row.name, row.uuid
+        ),
+        'properties': given.get(row.id, {}),
+        'created_at': row.created_at,
+        'updated_at': row.updated_at,
+        'reservable': row.reservable,
+        'down_since': row.down_since,
+        'hold': row.hold and states.Hold(row.hold),
+        'held_since': row.held_since,
+        'braked_at': row.braked_at,
+        'cordoned_at': row.cordoned_at,
+    }
+
+
+def _of_host(row: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        name: getattr(row, name)
+        for name in HOST.c.keys()
+        if name != 'resource_id'
+    }
 
 
 def inventories(

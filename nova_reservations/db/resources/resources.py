@@ -8,7 +8,6 @@ Every function joins the caller's transaction.
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
-from typing import Any
 from typing import NamedTuple
 import zlib
 
@@ -18,7 +17,6 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db import pages
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import resource_rows
 from nova_reservations.objects import inventoried
@@ -28,6 +26,7 @@ RESOURCE = models.table(models.Resource)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
+HOST = models.table(models.Host)
 INVENTORY = models.table(models.Inventory)
 RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 
@@ -89,23 +88,27 @@ def find(
     )
     if query.name is not None:
         statement = statement.where(RESOURCE.c.name == query.name)
-    return _assembled(session, statement)
+    return resource_rows.others(session, statement)
 
 
 def ids(
     session: orm.Session, resource_type: str, after: int, limit: int
 ) -> list[int]:
-    """Return the next ids of resources of the type that leases can have, in
-    their order."""
+    """Return the next ids of hosts, or of resources of another type, in their
+    order."""
+    key, conditions = HOST.c.resource_id, list[sa.ColumnElement[bool]]()
+    if resource_type != objects.HOST:
+        key = RESOURCE.c.id
+        # An index has both columns.
+        conditions = [
+            RESOURCE.c.role == states.Role.POOL,
+            RESOURCE.c.resource_type == resource_type,
+        ]
     return list(
         session.scalars(
-            sa.select(RESOURCE.c.id)
-            .where(
-                RESOURCE.c.role == states.Role.POOL,
-                RESOURCE.c.resource_type == resource_type,
-                RESOURCE.c.id > after,
-            )
-            .order_by(RESOURCE.c.id)
+            sa.select(key)
+            .where(key > after, *conditions)
+            .order_by(key)
             .limit(limit)
         )
     )
@@ -115,7 +118,7 @@ def of_uuid(
     session: orm.Session, resource_type: str, uuid: str
 ) -> list[objects.Inventoried]:
     """Return the one of a type that has this UUID, if there is any."""
-    return _assembled(
+    return resource_rows.others(
         session,
         sa.select(RESOURCE).where(
             RESOURCE.c.resource_type == resource_type, RESOURCE.c.uuid == uuid
@@ -128,7 +131,7 @@ def get(session: orm.Session, resource_id: int) -> objects.Inventoried:
 
     :raises: NotFound
     """
-    found = _assembled(
+    found = resource_rows.others(
         session,
         sa.select(RESOURCE).where(
             RESOURCE.c.id == resource_id,
@@ -138,38 +141,6 @@ def get(session: orm.Session, resource_id: int) -> objects.Inventoried:
     if not found:
         raise exception.NotFound(kind='Resource', id=resource_id)
     return found[0]
-
-
-def _assembled(
-    session: orm.Session, statement: sa.Select[Any]
-) -> list[objects.Inventoried]:
-    rows = session.execute(statement).all()
-    inventories: dict[int, list[objects.Inventory]] = {}
-    properties: dict[int, dict[str, str]] = {}
-    for page in pages.of([row.id for row in rows]):
-        inventories |= resource_rows.inventories(session, page)
-        properties |= resource_rows.properties(session, page)
-    return [
-        objects.Inventoried(
-            resource=objects.Resource(
-                row.id, row.resource_type, row.name, row.uuid
-            ),
-            inventories={
-                each.resource_class: each.total
-                for each in inventories.get(row.id, ())
-            },
-            properties=properties.get(row.id, {}),
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            reservable=row.reservable,
-            down_since=row.down_since,
-            hold=row.hold and states.Hold(row.hold),
-            held_since=row.held_since,
-            braked_at=row.braked_at,
-            cordoned_at=row.cordoned_at,
-        )
-        for row in rows
-    ]
 
 
 def set_inventories(

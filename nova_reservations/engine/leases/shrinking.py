@@ -32,22 +32,6 @@ _NOTHING: Mapping[str, Mapping[str, object]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Change:
-    """A change that is asked of a reservation.
-
-    :ivar asked: the change alone.
-    :ivar after: the reservation with the params that are asked for.
-    :ivar names: of whole resources to give back.
-    """
-
-    before: objects.Reservation
-    asked: Mapping[str, object]
-    after: objects.Reservation
-    demand: demands.Ask
-    names: Collection[str]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
     """Whole resources, or slots, that a reservation is asked to give back.
 
@@ -196,56 +180,39 @@ def _parts(
     :param asked: reservation id -> the change alone
     :raises: InvalidInput, InvalidState
     """
-    changes = _changes(types, lease, params, asked)
-    ids = [change.before.id for change in changes]
-    if not ids:
-        return []
-    held = allocations.holdings(session, ids)
-    slots = allocations.slots(session, ids)
-    parts = [
-        _wholes(types[change.before.resource_type], change, held[key])
-        if change.demand.exclusive
-        else _slots(change, change.demand, held[key], slots.get(key, {}))
-        for key, change in zip(ids, changes, strict=True)
-    ]
-    return [part for part in parts if part is not None]
-
-
-def _changes(
-    types: resource_types.Types,
-    lease: objects.Lease,
-    params: Mapping[str, Mapping[str, object]],
-    asked: Mapping[str, Mapping[str, object]],
-) -> list[_Change]:
-    """Return the changes of those reservations of an active lease that may
-    give anything back."""
-    changes = []
-    for item in lease.reservations:
-        alone = asked.get(item.id)
-        kind = types.get(item.resource_type)
-        names: Collection[str] = ()
-        if alone is not None:
-            names = types.named(item.resource_type).released(alone)
-        if lease.status != states.Lease.ACTIVE:
-            if names:
+    if lease.status != states.Lease.ACTIVE:
+        for item in lease.reservations:
+            alone = asked.get(item.id)
+            if alone and types.named(item.resource_type).released(alone):
                 raise base.refused_change(
                     item,
                     'only an active lease has hosts that it could release',
                 )
-        elif kind is not None and item.id in params:
-            demand = kind.demand(params[item.id])
-            if demand is not None and (
-                alone is not None or not demand.exclusive
-            ):
-                after = dataclasses.replace(item, params=params[item.id])
-                changes.append(
-                    _Change(item, alone or {}, after, demand, names)
-                )
-    return changes
+        return []
+    ids = [item.id for item in lease.reservations]
+    held = allocations.holdings(session, ids)
+    slots = allocations.slots(session, ids)
+    parts: list[_Part | None] = []
+    for item in lease.reservations:
+        if item.id not in params or item.resource_type not in types:
+            continue
+        kind = types[item.resource_type]
+        after = dataclasses.replace(item, params=params[item.id])
+        demand = kind.demand(after.params)
+        if demand is None:
+            continue
+        if not demand.exclusive:
+            has = slots.get(item.id, {})
+            parts.append(_slots(item, after, demand, held[item.id], has))
+        elif item.id in asked:
+            ask = asked[item.id]
+            parts.append(_wholes(kind, item, after, ask, held[item.id]))
+    return [part for part in parts if part is not None]
 
 
 def _slots(
-    change: _Change,
+    before: objects.Reservation,
+    after: objects.Reservation,
     demand: demands.Share,
     held: Holdings,
     slots: Mapping[int, int],
@@ -254,14 +221,8 @@ def _slots(
     has = sum(slots.values())
     if has <= demand.slots:
         return None
-    return _Part(
-        change.before,
-        change.after,
-        False,
-        [holding for holding in held if holding.resource.id in slots],
-        has,
-        has - demand.slots,
-    )
+    on = [holding for holding in held if holding.resource.id in slots]
+    return _Part(before, after, False, on, has, has - demand.slots)
 
 
 def _check_not_held(part: _Part, used: Mapping[int, int]) -> None:
@@ -277,20 +238,24 @@ def _check_not_held(part: _Part, used: Mapping[int, int]) -> None:
 
 
 def _wholes(
-    kind: base.ResourceType, change: _Change, holdings: Holdings
+    kind: base.ResourceType,
+    item: objects.Reservation,
+    after: objects.Reservation,
+    asked: Mapping[str, object],
+    holdings: Holdings,
 ) -> _Part | None:
     """:raises: InvalidState"""
-    item, demand = change.before, change.demand
+    demand = kind.demand(after.params)
     assert isinstance(demand, demands.Demand)
     held = [holding for holding in holdings if holding.stays]
-    named = _named(item, held, change.names)
+    named = _named(item, held, kind.released(asked))
     left = len(held) - len(named)
     if not named and left <= demand.maximum:
         return None
     minimum, maximum = demand.minimum, demand.maximum
-    if named and 'max' not in change.asked:
+    if named and 'max' not in asked:
         maximum = left
-    if named and 'min' not in change.asked:
+    if named and 'min' not in asked:
         minimum = min(minimum, maximum, left)
     if not 0 < minimum <= min(maximum, left):
         raise base.refused_change(
@@ -305,7 +270,7 @@ def _wholes(
             f'{objects.plural(len(named), "host is", "hosts are")} released',
         )
     after = dataclasses.replace(
-        item, params=kind.ranged(change.after.params, minimum, maximum)
+        after, params=kind.ranged(after.params, minimum, maximum)
     )
     return _Part(
         item, after, True, held, len(held), len(held) - maximum, named

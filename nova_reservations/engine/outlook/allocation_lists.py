@@ -2,7 +2,6 @@
 """Lists, for operators, of the leases that have resources of a type or are
 promised them."""
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import calendar as rows
+from nova_reservations.db.resources import resources
 
 PAGE = 100
 """The number of resources whose allocations are in memory at once."""
@@ -20,17 +20,9 @@ _ALL = objects.AllocationQuery()
 
 
 class AllocationLists:
-    """:param ids: returns the next ids of resources of the type, in order"""
-
-    def __init__(
-        self,
-        database: api.Database,
-        resource_type: str,
-        ids: Callable[[api.Session, int, int], list[int]],
-    ) -> None:
+    def __init__(self, database: api.Database, resource_type: str) -> None:
         self.database = database
         self.resource_type = resource_type
-        self.ids = ids
 
     def find(
         self,
@@ -48,7 +40,7 @@ class AllocationLists:
             size = PAGE if left is None else min(left, PAGE)
             with self.database.reader() as session:
                 ids = (
-                    self.ids(session, after, size)
+                    resources.ids(session, self.resource_type, after, size)
                     if query.resource_ids is None
                     else _next(query.resource_ids, after, size)
                 )

@@ -14,7 +14,6 @@ import dataclasses
 import datetime
 
 from nova_reservations import exception
-from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import calendar as rows
@@ -46,9 +45,7 @@ class Calendar:
     """:ivar resource_type: the type of the resources that are shown; this
     module calls them hosts."""
 
-    def __init__(
-        self, database: api.Database, resource_type: str = objects.HOST
-    ) -> None:
+    def __init__(self, database: api.Database, resource_type: str) -> None:
         self.database = database
         self.resource_type = resource_type
 

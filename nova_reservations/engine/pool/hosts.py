@@ -18,16 +18,15 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import freed_capacity as freed_capacity
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import properties as properties_db
-from nova_reservations.db.resources import resources
+from nova_reservations.db.resources import resources as rows
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.engine.healing import monitoring
-from nova_reservations.engine.outlook import allocation_lists
-from nova_reservations.engine.outlook import calendar
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.engine.pool import enrolment
 from nova_reservations.engine.pool import lost_hosts
+from nova_reservations.engine.pool import resources
 
 LOG = log.getLogger(__name__)
 
@@ -53,10 +52,6 @@ class Hosts:
         self.capacity = counts.find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.lost_hosts = lost_hosts.LostHosts(database, cloud, monitors)
-        self.calendar = calendar.Calendar(database)
-        self.allocations = allocation_lists.AllocationLists(
-            database, objects.HOST, hosts.ids
-        )
 
     def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
@@ -100,16 +95,11 @@ class Hosts:
     ) -> objects.Host:
         with self.database.writer() as session:
             # First, so that no booking comes between the reads and the commit.
-            resources.advance(session, host_id, now)
+            rows.advance(session, host_id, now)
             host = hosts.get(session, host_id)
-            changed = {
-                name
-                for name, value in properties.items()
-                if name in host.properties and host.properties[name] != value
-            }
-            wanted = changed & self.types.compared(
-                properties_db.holders(session, host_id)
-            )
+            wanted = resources.differing(
+                host.properties, properties
+            ) & self.types.compared(properties_db.holders(session, host_id))
             if wanted:
                 raise exception.HostInUse(
                     host=host.facts.service_host,
@@ -119,10 +109,6 @@ class Hosts:
             properties_db.assign(session, host_id, properties, now)
             freed_capacity.freed(session, now, [host_id])
             return host
-
-    def properties(self, include_private: bool) -> list[objects.Property]:
-        with self.database.reader() as session:
-            return properties_db.find(session, include_private)
 
     def private_properties(self) -> set[str]:
         with self.database.reader() as session:

@@ -70,7 +70,7 @@ class Resources:
 
     def find(self, query: objects.ResourceQuery) -> list[objects.Inventoried]:
         """:raises: InvalidInput for a type that has no such resources"""
-        self._check_type(query.resource_type)
+        self.check_type(query.resource_type)
         with self.database.reader() as session:
             return resources.find(session, query)
 
@@ -117,12 +117,11 @@ class Resources:
     def properties(
         self, resource_type: str, include_private: bool
     ) -> list[objects.Property]:
-        """Return the properties that resources of a type have.
+        """Return the properties that hosts, or resources of another type,
+        have.
 
         :param include_private: also properties that the type hides
-        :raises: InvalidInput for a type that has no such resources
         """
-        self._check_type(resource_type)
         hidden = () if include_private else self._hidden(resource_type)
         with self.database.reader() as session:
             found = properties_db.find(session, include_private, resource_type)
@@ -133,22 +132,12 @@ class Resources:
         return () if kind is None else kind.hidden_properties
 
     def calendar(self, resource_type: str) -> calendar.Calendar:
-        """:raises: InvalidInput for a type that has no such resources"""
-        self._check_type(resource_type)
         return calendar.Calendar(self.database, resource_type)
 
     def allocation_lists(
         self, resource_type: str
     ) -> allocation_lists.AllocationLists:
-        """:raises: InvalidInput for a type that has no such resources"""
-        self._check_type(resource_type)
-
-        def ids(session: api.Session, after: int, limit: int) -> list[int]:
-            return resources.ids(session, resource_type, after, limit)
-
-        return allocation_lists.AllocationLists(
-            self.database, resource_type, ids
-        )
+        return allocation_lists.AllocationLists(self.database, resource_type)
 
     def capacity(
         self,
@@ -167,7 +156,7 @@ class Resources:
         :param required: requirements, as leases have them
         :raises: InvalidInput
         """
-        self._check_type(resource_type)
+        self.check_type(resource_type)
         expression = requirements.parse(required, facts=requirements.OF_OTHERS)
         # The counts would reveal the values of hidden properties, one
         # comparison after another.
@@ -206,7 +195,7 @@ class Resources:
         :raises: ResourceExists if there is one of this name, or UUID
         :raises: CloudUnavailable, Contended, DatabaseUnavailable
         """
-        self._check_type(resource_type)
+        self.check_type(resource_type)
         kind = self.types.leasing(resource_type)
         if kind is not None and kind.enrolled_by:
             raise exception.InvalidInput(
@@ -233,7 +222,7 @@ class Resources:
 
         :raises: InvalidInput, ResourceExists, Contended, DatabaseUnavailable
         """
-        self._check_type(resource_type)
+        self.check_type(resource_type)
         _check_name(name)
         _check(resource_type, inventories, properties)
         uuid = uuid or _uuid_of(resource_type, name)
@@ -355,14 +344,9 @@ class Resources:
         properties: Mapping[str, str | None],
     ) -> None:
         """:raises: ResourceInUse"""
-        changed = {
+        changed = differing(known.properties, properties) | {
             requirements.INVENTORY + name
-            for name, total in inventories.items()
-            if known.inventories.get(name) not in (None, total)
-        } | {
-            name
-            for name, value in properties.items()
-            if known.properties.get(name) not in (None, value)
+            for name in differing(known.inventories, inventories)
         }
         if not changed:
             return
@@ -417,7 +401,8 @@ class Resources:
                 )
             resources.delete(session, resource_id)
 
-    def _check_type(self, resource_type: str) -> None:
+    def check_type(self, resource_type: str) -> None:
+        """:raises: InvalidInput for hosts, and for a type that there is not"""
         if resource_type == objects.HOST:
             raise exception.InvalidInput(
                 'Hosts are enrolled and removed by os-hosts, or by '
@@ -429,6 +414,15 @@ class Resources:
                 f'No resource has the type {resource_type}; there are: '
                 f'{", ".join(sorted(known)) or "none beside hosts"}'
             )
+
+
+def differing(known: Mapping[str, Any], asked: Mapping[str, Any]) -> set[str]:
+    """Return the names of known values that would change."""
+    return {
+        name
+        for name, value in asked.items()
+        if known.get(name) not in (None, value)
+    }
 
 
 def _uuid_of(resource_type: str, name: str) -> str:

@@ -12,6 +12,7 @@ import datetime
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 
@@ -58,7 +59,7 @@ def let_land(region, host, server=SERVER):
 def go_on(region, seconds=5):
     region.now += datetime.timedelta(seconds=seconds)
     region.hosts.enrolment.complete_all(region.now)
-    [[host]] = region.hosts.allocations.find(region.now)
+    [[host]] = region.resources.allocation_lists(objects.HOST).find(region.now)
     return region.hosts.get(host)
 
 
@@ -167,7 +168,7 @@ def test_a_cloud_that_gave_no_answer_is_asked_again_soon(region, caplog):
     )
     region.forward(until=0.25)
     assert 'reservable yet: Nova' in caplog.text
-    [[host]] = region.hosts.allocations.find(region.now)
+    [[host]] = region.resources.allocation_lists(objects.HOST).find(region.now)
     assert region.hosts.get(host).reservable
 
 
@@ -234,7 +235,9 @@ class TestTwoAtOnce:
         with pytest.raises(exception.ReservationsError):
             region.enrol('new')
         assert region.cloud.marked == region.cloud.pool == {'new'}
-        [[host]] = region.hosts.allocations.find(region.now)
+        [[host]] = region.resources.allocation_lists(objects.HOST).find(
+            region.now
+        )
         assert region.hosts.get(host).reservable
 
     def test_both_requests_are_told_that_the_host_is_enrolled_as_they_asked(
@@ -261,7 +264,9 @@ class TestTwoAtOnce:
         region.cloud.before = other
         with pytest.raises(exception.AlreadyEnrolled):
             region.hosts.enrolment.enrol('new', {'gpu': 'b'}, region.now)
-        [[host]] = region.hosts.allocations.find(region.now)
+        [[host]] = region.resources.allocation_lists(objects.HOST).find(
+            region.now
+        )
         assert region.hosts.get(host).properties == {'gpu': 'a'}
 
     def test_the_task_may_complete_one_that_is_under_way(self, region):

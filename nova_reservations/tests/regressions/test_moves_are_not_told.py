@@ -30,7 +30,7 @@ def _on(region, host, start, end):
 def _told(region, leases):
     """Return all that the owner of the leases reads of them."""
     window = interval.Interval(region.now, region.now + minutes(200))
-    calendar = region.services.hosts.calendar
+    calendar = region.services.resources.calendar(objects.HOST)
     project_id = leases[0].project_id
     changed = region.services.lease_lists.find(
         objects.LeaseQuery(changed_since=region.now, sort_key='id')

@@ -41,7 +41,7 @@ OFTEN = {
         frozenset({'ix_nr_resources_spread'}),
     ),
     'the next resources of a type': listed.Often(
-        lambda session: resources.ids(session, objects.HOST, 500, 100),
+        lambda session: resources.ids(session, 'other', 500, 100),
         frozenset({'ix_nr_resources_role'}),
     ),
     'the values that nova judges': listed.Often(

@@ -185,8 +185,13 @@ def count(region):
 
 
 def list_allocations(region):
-    assert any(map(any, region.hosts.allocations.find(region.now)))
-    region.hosts.allocations.of(1, region.now)
+    assert any(
+        map(
+            any,
+            region.resources.allocation_lists(objects.HOST).find(region.now),
+        )
+    )
+    region.resources.allocation_lists(objects.HOST).of(1, region.now)
 
 
 def delete(region):

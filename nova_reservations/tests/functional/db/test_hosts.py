@@ -12,6 +12,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import withdrawals
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import properties
+from nova_reservations.db.resources import resources
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
@@ -92,8 +93,8 @@ def test_a_list_has_what_its_filters_say(session):
     assert names(session, name='b') == ['b']
     assert names(session, name='b.example.org') == ['b']
     assert names(session, availability_zone='y') == ['b', 'c']
-    first, second = hosts.ids(session, 0, limit=2)
-    [_] = hosts.ids(session, second, limit=2)
+    first, second = resources.ids(session, objects.HOST, 0, limit=2)
+    [_] = resources.ids(session, objects.HOST, second, limit=2)
     assert names(session, marker=first, limit=1) == ['b']
 
 

@@ -81,7 +81,9 @@ class Machine(test_anything.Machine):
                 and (
                     one.lease_id != lease.id or one.end_date >= lease.end_date
                 )
-                for one in region.hosts.allocations.of(host.id, region.now)
+                for one in region.resources.allocation_lists(objects.HOST).of(
+                    host.id, region.now
+                )
             )
         }
 

@@ -222,7 +222,9 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def no_host_is_promised_twice(self):
-        [found] = self.region.hosts.allocations.find(self.region.now)
+        [found] = self.region.resources.allocation_lists(objects.HOST).find(
+            self.region.now
+        )
         for held in found.values():
             held = [one for one in held if not one.released]
             for number, one in enumerate(held):

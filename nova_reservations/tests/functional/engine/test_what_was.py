@@ -7,6 +7,7 @@ Decision 0061: doc/source/decisions/0061-what-is-shown-is-what-was
 
 import pytest
 
+from nova_reservations import objects
 from nova_reservations.db.upkeep import audit
 from nova_reservations.objects import interval
 from nova_reservations.testing.region import minutes
@@ -41,7 +42,7 @@ def calendar(region, project_id='lessee'):
             )
             for bar in host.bars
         )
-        for host in region.hosts.calendar.of_project(
+        for host in region.resources.calendar(objects.HOST).of_project(
             project_id, hour, 0, 10, region.now
         )
     ]

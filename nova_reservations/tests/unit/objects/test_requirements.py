@@ -21,10 +21,8 @@ VCPUS = Comparison('>=', 'vcpus', 8.0)
 GPU = Comparison('==', 'gpu', 'True')
 
 HOST = objects.Host(
-    id=7,
-    reservable=True,
+    resource=objects.Resource(7, objects.HOST, 'one', ''),
     role=states.Role.POOL,
-    down_since=None,
     created_at=None,
     updated_at=None,
     properties={'gpu': 'True', 'rack': '12', 'os': '22.04'},
