@@ -66,16 +66,13 @@ from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import unused_leases
 from nova_reservations.engine.worker import worker
-from nova_reservations.objects import names
 from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.rating import base as rated
-from nova_reservations.types import base
 
-NAMESPACE = names.RESOURCE_TYPES
 ENFORCEMENT = 'nova_reservations.enforcement'
 RATING = 'nova_reservations.rating'
 MONITORS = 'nova_reservations.monitors'
@@ -125,6 +122,7 @@ class Plugins:
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: the monitors of these types.
     :ivar event_actions: what can be done before a lease ends.
+    :ivar switched_off: other types that are installed; audits ask them.
     """
 
     types: resource_types.Types
@@ -133,6 +131,9 @@ class Plugins:
     event_actions: offered.Actions
     enforcement: Sequence[enforcing.Enforcement] = ()
     rating: rated.Rating | None = None
+    switched_off: resource_types.Types = dataclasses.field(
+        default_factory=resource_types.Types
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -270,7 +271,12 @@ def assemble(parts: Parts) -> Services:
             database, parts.plugins.event_actions, notify, parts.clock.now
         ),
         lifecycle=steps,
-        audit=audit.Audit(database, nova, steps.bookings),
+        audit=audit.Audit(
+            database,
+            nova,
+            steps.bookings,
+            resource_types.Types({**parts.plugins.switched_off, **types}),
+        ),
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=repairs,
@@ -402,7 +408,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
         UnknownEnforcement, UnknownRating
     """
-    types = _resource_types(conf, nova)
+    types = resource_types.switched_on(conf, nova)
     return Plugins(
         types,
         _monitors(conf, nova, types),
@@ -410,6 +416,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
         offered.Actions(nova, conf),
         _enforcement(conf),
         _rating(conf),
+        resource_types.switched_off(conf, nova),
     )
 
 
@@ -439,22 +446,6 @@ def _enforcement(conf: cfg.ConfigOpts) -> list[enforcing.Enforcement]:
             conf,
         ).values()
     ]
-
-
-def _resource_types(
-    conf: cfg.ConfigOpts, nova: ports.Cloud
-) -> resource_types.Types:
-    return resource_types.Types(
-        plugin_loader.make(
-            NAMESPACE,
-            conf.reservations.resource_types,
-            base.ResourceType,  # type: ignore[type-abstract]
-            '[reservations] resource_types',
-            exception.UnknownResourceType,
-            nova,
-            conf,
-        )
-    )
 
 
 def _monitors(

@@ -363,4 +363,4 @@ class TestAudit:
 
 
 def found(region):
-    return list(region.services.audit.stacks.findings())
+    return list(region.services.audit.of_types(region.now))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes are read from what Cinder shows."""
 
-from nova_reservations.cloud.cinder import volumes
+from nova_reservations.types.cinder import client as volumes
 
 
 def shown(key, status, type_name='open', migration_status=None):
@@ -24,7 +24,7 @@ def test_administrators_are_shown_where_a_volume_is():
     assert one.pool == 'storage@files#fast'
 
 
-def test_one_that_gets_another_type_may_get_any_unless_it_is_copied():
+def test_a_volume_that_gets_another_type_may_get_any_unless_it_is_copied():
     at_rest, moved, copied, copy = volumes.read(
         [
             shown('at rest', 'available', migration_status='success'),
