@@ -27,15 +27,12 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
-from nova_reservations.objects import names
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.rating import base as rated
-from nova_reservations.types import base
 
-NAMESPACE = names.RESOURCE_TYPES
 ENFORCEMENT = 'nova_reservations.enforcement'
 RATING = 'nova_reservations.rating'
 MONITORS = 'nova_reservations.monitors'
@@ -146,7 +143,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> assembly.Plugins:
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
         UnknownEnforcement, UnknownRating
     """
-    types = _resource_types(conf, nova)
+    types = resource_types.switched_on(conf, nova)
     return assembly.Plugins(
         types,
         _monitors(conf, nova, types),
@@ -154,6 +151,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> assembly.Plugins:
         offered.Actions(nova, conf),
         _enforcement(conf),
         _rating(conf),
+        resource_types.switched_off(conf, nova),
     )
 
 
@@ -183,22 +181,6 @@ def _enforcement(conf: cfg.ConfigOpts) -> list[enforcing.Enforcement]:
             conf,
         ).values()
     ]
-
-
-def _resource_types(
-    conf: cfg.ConfigOpts, nova: ports.Cloud
-) -> resource_types.Types:
-    return resource_types.Types(
-        plugin_loader.make(
-            NAMESPACE,
-            conf.reservations.resource_types,
-            base.ResourceType,  # type: ignore[type-abstract]
-            '[reservations] resource_types',
-            exception.UnknownResourceType,
-            nova,
-            conf,
-        )
-    )
 
 
 def _monitors(

@@ -19,15 +19,15 @@ from sphinx.util import docutils
 # As nova-api does when it starts.
 objects.register_all()
 
-from nova_reservations import bootstrap  # noqa: E402
 from nova_reservations.api import openapi  # noqa: E402
 from nova_reservations.api import routes  # noqa: E402
+from nova_reservations.objects import names  # noqa: E402
 
 
 def _document() -> dict[str, Any]:
     types = {
         point.name: point.load()
-        for point in metadata.entry_points(group=bootstrap.NAMESPACE)
+        for point in metadata.entry_points(group=names.RESOURCE_TYPES)
     }
     return openapi.document(routes.MOUNT, routes.ROUTES, types)
 

@@ -8,15 +8,15 @@ makes a new one, because Nova keeps the transaction and the cell in it.
 from oslo_config import cfg
 
 from nova_reservations.cloud import servers
-from nova_reservations.cloud.cinder import volumes
-from nova_reservations.cloud.heat import stacks
 from nova_reservations.cloud.hosts import aggregates
 from nova_reservations.cloud.hosts import hosts
-from nova_reservations.cloud.neutron import networks
-from nova_reservations.cloud.neutron import segments
 from nova_reservations.cloud.notifier import notify
 from nova_reservations.cloud.notifier import sent
 from nova_reservations.cloud.slots import slots
+from nova_reservations.types.cinder import client as volumes
+from nova_reservations.types.heat import client as stacks
+from nova_reservations.types.neutron import networks_client as networks
+from nova_reservations.types.neutron import segments_client as segments
 
 __all__ = ['NovaCloud', 'notify', 'sent']
 

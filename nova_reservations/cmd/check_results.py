@@ -10,7 +10,7 @@ from typing import Any
 from oslo_upgradecheck import upgradecheck
 
 from nova_reservations.cmd import service_check
-from nova_reservations.engine.audit import findings
+from nova_reservations.types import audited
 
 Code = upgradecheck.Code
 Result = upgradecheck.Result
@@ -33,7 +33,7 @@ def in_a_line(error: Exception) -> str:
     return ' '.join(str(error).split())
 
 
-def of_audit(found: Iterable[findings.Finding]) -> Iterator[str]:
+def of_audit(found: Iterable[audited.Finding]) -> Iterator[str]:
     """Yield findings of an audit, each with what mends it."""
     for finding in found:
         if finding.repair is None:

@@ -32,8 +32,8 @@ from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
 from nova_reservations.engine import assembly
-from nova_reservations.engine.audit import findings
 from nova_reservations.engine.healing import mass_failure
+from nova_reservations.types import audited
 
 PAUSE = 5
 """Seconds between two runs of an audit, or two checks of a waiting host."""
@@ -248,7 +248,7 @@ def _report(
     arguments: Any,
     report: dict[str, list[str]],
     name: str,
-    findings: Sequence[findings.Finding],
+    findings: Sequence[audited.Finding],
 ) -> None:
     """Print problems as text, or collect them for the JSON object."""
     report[name] = [finding.problem for finding in findings]
@@ -257,7 +257,7 @@ def _report(
             print(problem)
 
 
-def _repair(finding: findings.Finding) -> None:
+def _repair(finding: audited.Finding) -> None:
     if finding.repair is None:
         return
     try:

@@ -24,20 +24,18 @@ from nova_reservations import objects
 from nova_reservations.cloud.hosts import node_stats
 from nova_reservations.cmd import check_results
 from nova_reservations.cmd import limit_check
-from nova_reservations.cmd import neutron_check
 from nova_reservations.cmd import option_check
 from nova_reservations.cmd import option_needs
 from nova_reservations.cmd import paste_check
 from nova_reservations.cmd import process
 from nova_reservations.cmd import service_check
-from nova_reservations.cmd import stack_check
-from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
 from nova_reservations.engine import assembly
+from nova_reservations.engine import resource_types
 from nova_reservations.engine.audit import audit
-from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
 from nova_reservations.scheduler.consumers import handler
+from nova_reservations.types import checked
 
 Code = upgradecheck.Code
 Result = upgradecheck.Result
@@ -96,6 +94,24 @@ class Checks(upgradecheck.UpgradeCommands):
         self.conf = conf
         self.told: dict[str, str] = {}
         self._given = services
+        # Those of all types that are installed: no option must be right yet.
+        names = {
+            kind.check_name
+            for kind in resource_types.installed().values()
+            if issubclass(kind, checked.Checked)
+        }
+        self._upgrade_checks = (
+            *self._upgrade_checks,
+            *(
+                (
+                    name,
+                    check_results.told_once(
+                        name, functools.partial(Checks.types, name=name)
+                    ),
+                )
+                for name in sorted(names)
+            ),
+        )
 
     @functools.cached_property
     def services(self) -> assembly.Services:
@@ -385,33 +401,24 @@ class Checks(upgradecheck.UpgradeCommands):
             Code.FAILURE, service_check.conductor_failures()
         )
 
-    def volumes(self) -> Result:
-        """Check whether volumes can be created in projects, and be kept."""
-        hosts = self.services.hosts
-        if pools.VOLUME not in hosts.types.of_resources():
-            return Result(Code.SUCCESS)
-        failed = [*volume_check.failures(hosts.cloud, self.conf)]
-        if failed:
-            return check_results.of(Code.FAILURE, failed)
-        return check_results.of(
-            Code.WARNING, volume_check.warnings(hosts.cloud)
-        )
+    def types(self, name: str) -> Result:
+        """Check what resource types need of their services.
 
-    def stacks(self) -> Result:
-        hosts = self.services.hosts
-        failed = [*stack_check.failures(hosts.cloud, hosts.types)]
+        :param name: the check_name of the types
+        """
+        kinds = [
+            kind
+            for kind in self.services.hosts.types.able(
+                checked.Checked  # type: ignore[type-abstract]
+            )
+            if kind.check_name == name
+        ]
+        # Types of one service may fail for the same reason.
+        failed = {line for kind in kinds for line in kind.setup_failures()}
         if failed:
-            return check_results.of(Code.FAILURE, failed)
-        return check_results.of(
-            Code.WARNING, stack_check.warnings(hosts.cloud, hosts.types)
-        )
-
-    def neutron(self) -> Result:
-        hosts = self.services.hosts
-        leased = hosts.types.of_resources()
-        return check_results.of(
-            Code.FAILURE, neutron_check.failures(hosts.cloud, leased)
-        )
+            return check_results.of(Code.FAILURE, sorted(failed))
+        warned = {line for kind in kinds for line in kind.setup_warnings()}
+        return check_results.of(Code.WARNING, sorted(warned))
 
     def limits(self) -> Result:
         """Check keystone's limits, if these are used."""
@@ -485,9 +492,6 @@ class Checks(upgradecheck.UpgradeCommands):
             ('Aggregate and region', names),
             ('Message bus', bus),
             ('nova-conductors', conductors),
-            ('Volumes', volumes),
-            ('Stacks', stacks),
-            ('Neutron', neutron),
             ('Limits in keystone', limits),
         )
     )

@@ -109,6 +109,7 @@ class Plugins:
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: the monitors of these types.
     :ivar event_actions: what can be done before a lease ends.
+    :ivar switched_off: other types that are installed; audits ask them.
     """
 
     types: resource_types.Types
@@ -117,6 +118,9 @@ class Plugins:
     event_actions: offered.Actions
     enforcement: Sequence[enforcing.Enforcement] = ()
     rating: rated.Rating | None = None
+    switched_off: resource_types.Types = dataclasses.field(
+        default_factory=resource_types.Types
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,7 +183,12 @@ def assemble(parts: Parts) -> Services:
         messages=messages.Messages(
             database, plugins.event_actions, means.notify, parts.clock.now
         ),
-        audit=audit.Audit(database, nova, work.lifecycle.bookings),
+        audit=audit.Audit(
+            database,
+            nova,
+            work.lifecycle.bookings,
+            resource_types.Types({**plugins.switched_off, **means.types}),
+        ),
         monitoring=pool.monitoring,
         healing=pool.healing,
         replay=replay.Replay(database, means.types, means.options),

@@ -4,14 +4,23 @@
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from typing import TypeVar
+
+from oslo_config import cfg
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations import plugin_loader
+from nova_reservations import ports
 from nova_reservations.db.resources import properties
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
+from nova_reservations.objects import names
 from nova_reservations.objects import requirements
+from nova_reservations.types import audited
 from nova_reservations.types import base
+
+T = TypeVar('T', bound=base.ResourceType)
 
 
 class Types(dict[str, base.ResourceType]):
@@ -29,6 +38,17 @@ class Types(dict[str, base.ResourceType]):
     def of_resources(self) -> set[str]:
         """Return the types of the resources that these lease."""
         return {kind.resource_type or name for name, kind in self.items()}
+
+    def able(self, ability: type[T]) -> list[T]:
+        """Return the types with an ability, such as ``audited.Audited``; one
+        of those that lease the same resources."""
+        return [
+            *{
+                kind.resource_type or name: kind
+                for name, kind in self.items()
+                if isinstance(kind, ability)
+            }.values()
+        ]
 
     def leasing(self, resource_type: str) -> base.ResourceType | None:
         """Return the type that leases resources of this type, if it is
@@ -128,3 +148,43 @@ class Types(dict[str, base.ResourceType]):
                 )
                 if found is not None:
                     yield found
+
+
+def switched_on(conf: cfg.ConfigOpts, cloud: ports.Cloud) -> Types:
+    """Return the types that conf names.
+
+    :raises: UnknownResourceType
+    """
+    return Types(
+        plugin_loader.make(
+            names.RESOURCE_TYPES,
+            conf.reservations.resource_types,
+            base.ResourceType,  # type: ignore[type-abstract]
+            '[reservations] resource_types',
+            exception.UnknownResourceType,
+            cloud,
+            conf,
+        )
+    )
+
+
+def installed() -> dict[str, type[base.ResourceType]]:
+    """Return the types that installed packages offer, switched on or not."""
+    return plugin_loader.load(
+        names.RESOURCE_TYPES,
+        sorted(plugin_loader.installed(names.RESOURCE_TYPES)),
+        base.ResourceType,  # type: ignore[type-abstract]
+        'An installed package',
+    ).found
+
+
+def switched_off(conf: cfg.ConfigOpts, cloud: ports.Cloud) -> Types:
+    """Return the types that conf does not name, and audits still ask."""
+    return Types(
+        {
+            name: kind(cloud, conf)
+            for name, kind in installed().items()
+            if issubclass(kind, audited.Audited)
+            and name not in conf.reservations.resource_types
+        }
+    )

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that can be leased, and the names that they have as resources."""
 
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import ipaddress
@@ -64,6 +68,15 @@ def parse(name: str) -> tuple[str, str]:
     """Return the address and the network in a resource's name."""
     address, _, network_id = name.partition(_AT)
     return address, network_id
+
+
+def of_networks(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Return network -> its addresses, of resources of these names."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in names:
+        address, network_id = parse(each)
+        found[network_id].append(address)
+    return found
 
 
 def plain(text: str) -> str:

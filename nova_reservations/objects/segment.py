@@ -2,7 +2,10 @@
 """Segments of physical networks that can be leased, and the names that they
 have as resources."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Self
@@ -87,3 +90,12 @@ class Leasable:
             created_at=known.created_at,
             updated_at=known.updated_at,
         )
+
+
+def of_networks(names: Iterable[str]) -> Mapping[str, Sequence[int]]:
+    """Return physical network -> its VLANs, of resources of these names."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for each in names:
+        where = Segment.named(each)
+        found[where.physical_network].append(where.vlan)
+    return found

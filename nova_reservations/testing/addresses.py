@@ -4,12 +4,12 @@
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import address as addresses
-from nova_reservations.plugins.monitors import compute
-from nova_reservations.plugins.monitors import floatingip as monitor
-from nova_reservations.testing import fake_networks
 from nova_reservations.testing import region as regions
+from nova_reservations.types.neutron import fake_networks
 from nova_reservations.types.neutron import floatingip
+from nova_reservations.types.neutron import floatingip_monitor as monitor
 from nova_reservations.types.servers import host
+from nova_reservations.types.servers import monitor as compute
 
 TYPES = {
     objects.HOST: host.PhysicalHost,

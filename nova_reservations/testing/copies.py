@@ -17,12 +17,12 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.plugins.monitors import base as monitor
-from nova_reservations.plugins.monitors import compute
 from nova_reservations.testing import fake_state
 from nova_reservations.testing import options
 from nova_reservations.testing import region as regions
 from nova_reservations.types import base
 from nova_reservations.types.servers import host
+from nova_reservations.types.servers import monitor as compute
 
 Story = Callable[[regions.Region], objects.Lease]
 

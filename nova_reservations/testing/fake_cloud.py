@@ -11,13 +11,13 @@ import uuid
 from nova_reservations import objects
 from nova_reservations.testing import fake_aggregates
 from nova_reservations.testing import fake_hosts
-from nova_reservations.testing import fake_networks
-from nova_reservations.testing import fake_segments
 from nova_reservations.testing import fake_servers
 from nova_reservations.testing import fake_slots
-from nova_reservations.testing import fake_stacks
 from nova_reservations.testing import fake_state
-from nova_reservations.testing import fake_volumes
+from nova_reservations.types.cinder import fake as fake_volumes
+from nova_reservations.types.heat import fake as fake_stacks
+from nova_reservations.types.neutron import fake_networks
+from nova_reservations.types.neutron import fake_segments
 
 NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 

@@ -3,13 +3,13 @@
 
 from nova_reservations import objects
 from nova_reservations.objects import pool as pools
-from nova_reservations.plugins.monitors import compute
-from nova_reservations.plugins.monitors import volume as monitor
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import region as regions
+from nova_reservations.types.cinder import fake as fake_volumes
+from nova_reservations.types.cinder import monitor
 from nova_reservations.types.cinder import storage
 from nova_reservations.types.cinder import volume
 from nova_reservations.types.servers import host
+from nova_reservations.types.servers import monitor as compute
 
 STORAGE = 'physical:storage'
 

@@ -37,7 +37,6 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.monitors import base as monitor
-from nova_reservations.plugins.monitors import compute
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
 from nova_reservations.testing import pace
@@ -45,6 +44,7 @@ from nova_reservations.testing import picture
 from nova_reservations.testing import template
 from nova_reservations.types import base
 from nova_reservations.types.servers import host
+from nova_reservations.types.servers import monitor as compute
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 

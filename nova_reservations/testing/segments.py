@@ -4,11 +4,11 @@
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import segment
-from nova_reservations.plugins.monitors import compute
-from nova_reservations.plugins.monitors import network as monitor
 from nova_reservations.testing import region as regions
 from nova_reservations.types.neutron import network
+from nova_reservations.types.neutron import network_monitor as monitor
 from nova_reservations.types.servers import host
+from nova_reservations.types.servers import monitor as compute
 
 PHYSICAL = 'physnet1'
 

@@ -9,12 +9,12 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import address as addresses
 from nova_reservations.objects import pool as pools
-from nova_reservations.testing import fake_networks
 from nova_reservations.testing import region as regions
 from nova_reservations.types.cinder import volume
 from nova_reservations.types.heat import stack
 from nova_reservations.types.heat import stack_parts
 from nova_reservations.types.heat import stack_templates
+from nova_reservations.types.neutron import fake_networks
 from nova_reservations.types.neutron import floatingip
 from nova_reservations.types.servers import flavor
 from nova_reservations.types.servers import host

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
-from nova_reservations.testing import fake_networks
+from nova_reservations.types.neutron import fake_networks
 
 OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
 """The paths that everybody with a token may read."""

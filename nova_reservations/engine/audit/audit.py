@@ -20,15 +20,14 @@ from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.upkeep import audit
-from nova_reservations.engine.audit import address_audit
-from nova_reservations.engine.audit import segment_audit
-from nova_reservations.engine.audit import stack_audit
-from nova_reservations.engine.audit import volume_audit
-from nova_reservations.engine.audit.findings import Finding
-from nova_reservations.engine.audit.findings import written
+from nova_reservations.db.upkeep import records
+from nova_reservations.engine import identity
+from nova_reservations.engine import resource_types
 from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import leftovers
 from nova_reservations.objects import states
+from nova_reservations.types import audited
+from nova_reservations.types.audited import Finding
 
 PATIENCE = datetime.timedelta(seconds=60)
 """The time that a lease may wait past its due date: two claims of dead
@@ -41,14 +40,12 @@ class Audit:
         database: api.Database,
         cloud: ports.Cloud,
         bookings: bookings.Bookings,
+        types: resource_types.Types,
     ) -> None:
         self.database = database
         self.cloud = cloud
         self.bookings = bookings
-        self.addresses = address_audit.AddressAudit(database, cloud)
-        self.segments = segment_audit.SegmentAudit(database, cloud)
-        self.volumes = volume_audit.VolumeAudit(database, cloud)
-        self.stacks = stack_audit.StackAudit(database, cloud)
+        self.types = types
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -65,10 +62,7 @@ class Audit:
             *self.of_aggregates(now),
             *self.of_slots(now),
             *self.of_starts(now),
-            *self.addresses.findings(now),
-            *self.segments.findings(now),
-            *self.volumes.findings(now),
-            *self.stacks.findings(),
+            *self.of_types(now),
             *self.of_leftovers(),
         ]
 
@@ -367,6 +361,17 @@ class Audit:
                         ),
                     )
 
+    def of_types(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what resource types find in their services.
+
+        :raises: CloudUnavailable
+        """
+        known = records.Records(self.database, identity.of(self.database), now)
+        for kind in self.types.able(
+            audited.Audited  # type: ignore[type-abstract]
+        ):
+            yield from kind.audit(known)
+
     def of_leftovers(self) -> Iterator[Finding]:
         """Yield leftovers in Nova that belong to no lease.
 
@@ -411,6 +416,18 @@ class Audit:
             )
 
         return delete_aggregate
+
+
+def written(
+    database: api.Database, function: Callable[..., None], *args: object
+) -> Callable[[], None]:
+    """Return a repair that is one transaction."""
+
+    def repair() -> None:
+        with database.writer() as session:
+            function(session, *args)
+
+    return repair
 
 
 def _release(

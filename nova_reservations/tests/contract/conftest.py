@@ -6,12 +6,12 @@ import nova.conf
 import pytest
 
 from nova_reservations import ports
-from nova_reservations.cloud.neutron import neutron as neutron_client
 from nova_reservations.tests import conftest
 from nova_reservations.tests.contract import nova_world
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
 from nova_reservations.tests.functional.nova import shared
+from nova_reservations.types.neutron import calls as neutron_client
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,10 +9,10 @@ import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud.neutron import networks
 from nova_reservations.testing import fake_cloud
-from nova_reservations.testing import fake_networks
 from nova_reservations.tests.contract import worlds
+from nova_reservations.types.neutron import fake_networks
+from nova_reservations.types.neutron import networks_client as networks
 
 MINE = 'b0b0b0b0000040008000000000000001'
 OTHERS = 'b0b0b0b0000040008000000000000002'

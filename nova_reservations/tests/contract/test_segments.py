@@ -10,11 +10,11 @@ import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud.neutron import segments
 from nova_reservations.objects import segment
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.contract import test_networks
 from nova_reservations.tests.contract import worlds
+from nova_reservations.types.neutron import segments_client as segments
 
 MINE, OTHERS = test_networks.MINE, test_networks.OTHERS
 MARK = test_networks.MARK

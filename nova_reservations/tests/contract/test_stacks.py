@@ -22,10 +22,10 @@ import requests
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud.heat import stacks
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
+from nova_reservations.types.heat import client as stacks
 
 MINE = 'b0b0b0b0000040008000000000000001'
 OTHERS = 'b0b0b0b0000040008000000000000002'

@@ -13,7 +13,6 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud.cinder import cinder as cinder_requests
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
 from nova_reservations.tests.contract.volume_worlds import CinderWorld
@@ -30,6 +29,7 @@ from nova_reservations.tests.contract.volume_worlds import SLOW
 from nova_reservations.tests.contract.volume_worlds import type_of
 from nova_reservations.tests.contract.volume_worlds import until
 from nova_reservations.tests.contract.volume_worlds import World
+from nova_reservations.types.cinder import calls as cinder_requests
 
 
 @pytest.fixture(scope='module')

@@ -13,10 +13,10 @@ import requests
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.cloud.cinder import volumes
 from nova_reservations.testing import fake_cloud
-from nova_reservations.testing import fake_volumes
 from nova_reservations.tests.contract import worlds
+from nova_reservations.types.cinder import client as volumes
+from nova_reservations.types.cinder import fake as fake_volumes
 
 MINE = 'b0b0b0b0000040008000000000000001'
 OTHERS = 'b0b0b0b0000040008000000000000002'

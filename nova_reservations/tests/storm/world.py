@@ -20,8 +20,6 @@ from nova_reservations.engine.worker import worker as engine_worker
 from nova_reservations.objects import ids
 from nova_reservations.objects import limits
 from nova_reservations.testing import addresses
-from nova_reservations.testing import fake_networks
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import pools
 from nova_reservations.testing import region as regions
 from nova_reservations.testing import segments
@@ -29,6 +27,8 @@ from nova_reservations.tests.functional.api import conftest as apis
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.storm import pauses
 from nova_reservations.tests.storm import reached
+from nova_reservations.types.cinder import fake as fake_volumes
+from nova_reservations.types.neutron import fake_networks
 
 HOSTS = ('one', 'two', 'three', 'four')
 """The hosts of the pool, when the story begins; four is not enrolled yet."""

@@ -14,10 +14,14 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.db.upkeep import records
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
+from nova_reservations.types import audited
 from nova_reservations.types import base
+from nova_reservations.types import checked
+from nova_reservations.types.cinder import volume_audit
 from nova_reservations.types.cinder import volume_ends
 from nova_reservations.types.cinder import volume_groups
 
@@ -50,7 +54,7 @@ _CHANGEABLE = frozenset({'amount', 'end_action'})
 """Params that may change while a reservation is active."""
 
 
-class Pools(base.ResourceType):
+class Pools(audited.Audited, checked.Checked):
     """Pools in which nobody has volumes without a lease.
 
     No volume type but ours leads to such a pool. Each reservation has a
@@ -61,6 +65,7 @@ class Pools(base.ResourceType):
     """
 
     resource_type: ClassVar[str | None] = pools.VOLUME
+    check_name: ClassVar[str] = 'Volumes'
     nouns: ClassVar[tuple[str, str]] = 'storage pool', 'storage pools'
 
     def look_up_all(
@@ -79,6 +84,34 @@ class Pools(base.ResourceType):
         for action in {each.get('end_action') for each in asked}:
             volume_ends.check(action, self.cloud, self.conf)
         return asked
+
+    def setup_failures(self) -> Iterator[str]:
+        """Yield why volumes can't be created, or kept at the end."""
+        try:
+            self.cloud.volumes.acts_everywhere()
+            known = {each.name for each in self.cloud.volumes.find_types()}
+        except exception.CloudUnavailable as error:
+            yield str(error)
+            return
+        kept = self.conf.reservations.kept_volume_type
+        if kept and kept not in known:
+            yield (
+                f'Cinder has no volume type {kept}, which [reservations] '
+                'kept_volume_type names.'
+            )
+
+    def setup_warnings(self) -> Iterator[str]:
+        """Yield a warning if volumes can't be created in most projects."""
+        if not self.cloud.volumes.acts_everywhere():
+            yield (
+                'The user in [service_user] has no role that projects '
+                'inherit, so that volumes can be leased in no project but '
+                'those in which it has one: openstack role add --inherited '
+                '--domain DOMAIN --user USER member'
+            )
+
+    def audit(self, known: records.Records) -> Iterator[audited.Finding]:
+        return volume_audit.VolumeAudit(self.cloud.volumes, known).findings()
 
     def check_active_change(
         self, reservation: objects.Reservation, params: Mapping[str, Any]

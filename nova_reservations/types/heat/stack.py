@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -16,11 +17,15 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.db.upkeep import records
 from nova_reservations.objects import address as addresses
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
+from nova_reservations.types import audited
 from nova_reservations.types import base
+from nova_reservations.types import checked
 from nova_reservations.types import complex as complex_types
+from nova_reservations.types.heat import stack_audit
 from nova_reservations.types.heat import stack_parts
 from nova_reservations.types.heat import stack_templates
 from nova_reservations.types.heat import stack_tokens
@@ -58,7 +63,7 @@ _PROPERTIES = {
 _SHOWN = ('template', 'parameters', 'end_action')
 
 
-class Stack(complex_types.Complex):
+class Stack(complex_types.Complex, audited.Audited, checked.Checked):
     """A stack that Heat creates when its lease starts.
 
     The lease reserves slots of the flavors of its servers, in which the
@@ -69,6 +74,7 @@ class Stack(complex_types.Complex):
     Decision 0058: doc/source/decisions/0058-stacks
     """
 
+    check_name: ClassVar[str] = 'Stacks'
     nouns: ClassVar[tuple[str, str]] = 'stack', 'stacks'
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -171,6 +177,28 @@ class Stack(complex_types.Complex):
                 raise exception.InvalidInput(str(error)) from error
             counts[known.id] += count
         return dict(counts)
+
+    def setup_failures(self) -> Iterator[str]:
+        switched_on = self.conf.reservations.resource_types
+        if stack_parts.SLOTS in switched_on:
+            return stack_tokens.failures(self.cloud.stacks)
+        return iter(
+            (
+                f'[reservations] resource_types has {stack_audit.STACK} and '
+                f'lacks {stack_parts.SLOTS}, of which the servers of stacks '
+                'are: add it.',
+            )
+        )
+
+    def setup_warnings(self) -> Iterator[str]:
+        return stack_tokens.warnings(self.cloud.stacks)
+
+    def audit(self, known: records.Records) -> Iterator[audited.Finding]:
+        return stack_audit.StackAudit(
+            self.cloud.stacks,
+            known,
+            lambda item: bool(item.params['end_action'] != DELETE),
+        ).findings()
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         offered = [

@@ -5,6 +5,7 @@ Decision 0058: doc/source/decisions/0058-stacks
 """
 
 from collections.abc import Collection
+from collections.abc import Iterator
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -60,3 +61,38 @@ def check(stacks: ports.Stacks, project_id: str) -> None:
     reason = why_not(stacks, project_id)
     if reason is not None:
         raise exception.CloudRefused(what='A stack', reason=reason)
+
+
+def failures(stacks: ports.Stacks) -> Iterator[str]:
+    """Yield why Heat may have our token in no project."""
+    try:
+        found = wider(stacks.inherited_roles())
+        services = stacks.services()
+    except exception.CloudUnavailable as error:
+        yield str(error)
+        return
+    if found:
+        yield (
+            'Projects inherit a role of the user in [service_user] with which '
+            'stacks could do what their owners may not, so that none is made: '
+            f'{", ".join(found)}. Give it member instead: openstack role '
+            'remove --inherited, and add --inherited'
+        )
+    if are_handed_on(services):
+        yield (
+            'This cloud has Mistral, so that no stack is made: a workflow '
+            "that a stack's owner has put into it could do all that "
+            '[service_user] may. Take virtual:stack out of [reservations] '
+            'resource_types.'
+        )
+
+
+def warnings(stacks: ports.Stacks) -> Iterator[str]:
+    """Yield a warning if there is no token for most projects."""
+    if not stacks.inherited_roles():
+        yield (
+            'The user in [service_user] has no role that projects inherit, '
+            'so that stacks can be leased in no project but those in which '
+            'it has one: openstack role add --inherited --domain DOMAIN '
+            '--user USER member'
+        )

@@ -15,6 +15,7 @@ from nova_reservations.objects import address as addresses
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
 from nova_reservations.types import base
+from nova_reservations.types.audited import Finding
 from nova_reservations.types.neutron import neutron
 
 MOST = 1_000
@@ -57,7 +58,9 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     Decision 0050: doc/source/decisions/0050-addresses
     """
 
+    resource_type: ClassVar[str] = addresses.FLOATING_IP
     noun: ClassVar[str] = 'floating IP'
+    noun_at: ClassVar[str] = 'Floating IP'
     nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
     place: ClassVar[str] = 'address'
     enrolled_by: ClassVar[str | None] = 'floatingips'
@@ -161,17 +164,49 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     def find(
         self, resources: base.Resources
     ) -> Iterator[tuple[objects.Resource, ports.FloatingIP | None]]:
-        of_network: dict[str, dict[str, objects.Resource]] = {}
-        for resource in resources:
-            address, network_id = addresses.parse(resource.name)
-            of_network.setdefault(network_id, {})[address] = resource
-        for network_id, theirs in of_network.items():
+        named = {resource.name: resource for resource in resources}
+        for network_id, theirs in addresses.of_networks(named).items():
             found = self.cloud.networks.find_floating_ips(network_id, theirs)
             for address in sorted(theirs):
-                yield theirs[address], found.get(address)
+                name = addresses.name(address, network_id)
+                yield named[name], found.get(address)
 
-    def label(self, resource: objects.Resource) -> str:
-        return addresses.parse(resource.name)[0]
+    def label(self, name: str) -> str:
+        return addresses.parse(name)[0]
+
+    def name_at(self, found: ports.FloatingIP) -> str:
+        return addresses.name(found.address, found.network_id)
+
+    def find_marked(self) -> Collection[ports.FloatingIP]:
+        return self.cloud.networks.find_marked()
+
+    def misplaced(self, names: Collection[str]) -> Iterator[Finding]:
+        for network_id, theirs in addresses.of_networks(names).items():
+            network = self.cloud.networks.find_network(network_id)
+            if network is None or not network.external:
+                yield Finding(
+                    f'Network {network_id} is not there, or not external any '
+                    f'more: {len(theirs)} of its addresses can be leased. '
+                    'Remove them'
+                )
+                continue
+            for address in theirs:
+                subnets = [
+                    each for each in network.subnets if each.has(address)
+                ]
+                if not subnets or any(each.gives(address) for each in subnets):
+                    yield Finding(
+                        f'Address {address} is in no subnet of network '
+                        f'{network.id} any more, or in an allocation pool, '
+                        'from which Neutron gives it to anybody: make the '
+                        'pool smaller, or remove the address'
+                    )
+
+    def leftover(self, found: ports.FloatingIP, problem: str) -> Finding:
+        def repair() -> None:
+            self.cloud.networks.delete_floating_ip(found, check=lambda: None)
+
+        return Finding(problem, repair)
 
     def create(
         self,

@@ -18,6 +18,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
 from nova_reservations.objects import segment as segments
 from nova_reservations.types import base
+from nova_reservations.types.audited import Finding
 from nova_reservations.types.neutron import neutron
 
 _PROPERTIES = {
@@ -53,9 +54,10 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     """
 
     noun: ClassVar[str] = 'network'
+    noun_at: ClassVar[str] = 'Network on VLAN'
     nouns: ClassVar[tuple[str, str]] = 'network', 'networks'
     place: ClassVar[str] = 'VLAN'
-    resource_type: ClassVar[str | None] = segments.NETWORK
+    resource_type: ClassVar[str] = segments.NETWORK
     enrolled_by: ClassVar[str | None] = 'networks'
     given_properties: ClassVar[Collection[str]] = segments.FACTS
     wants_lease_servers: ClassVar[bool] = True
@@ -97,18 +99,45 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     def find(
         self, resources: base.Resources
     ) -> Iterator[tuple[objects.Resource, ports.SegmentNetwork | None]]:
-        of_network: dict[str, dict[int, objects.Resource]] = {}
-        for resource in resources:
-            where = segments.Segment.named(resource.name)
-            theirs = of_network.setdefault(where.physical_network, {})
-            theirs[where.vlan] = resource
-        for physical_network, theirs in of_network.items():
-            found = self.cloud.segments.find_networks(physical_network, theirs)
-            for vlan in sorted(theirs):
-                yield theirs[vlan], found.get(vlan)
+        named = {resource.name: resource for resource in resources}
+        for network, vlans in segments.of_networks(named).items():
+            found = self.cloud.segments.find_networks(network, vlans)
+            for vlan in sorted(vlans):
+                where = segments.Segment(network, vlan)
+                yield named[where.name], found.get(vlan)
 
-    def label(self, resource: objects.Resource) -> str:
-        return str(segments.Segment.named(resource.name))
+    def label(self, name: str) -> str:
+        return str(segments.Segment.named(name))
+
+    def name_at(self, found: ports.SegmentNetwork) -> str:
+        return found.segment.name
+
+    def find_marked(self) -> Collection[ports.SegmentNetwork]:
+        return self.cloud.segments.find_marked()
+
+    def misplaced(self, names: Collection[str]) -> Iterator[Finding]:
+        for network, vlans in segments.of_networks(names).items():
+            ranges = self.cloud.segments.find_ranges(network) or ()
+            for vlan in sorted(vlans):
+                if any(vlan in each for each in ranges):
+                    yield Finding(
+                        f'VLAN {vlan} of {network} is in a network segment '
+                        'range, from which Neutron gives it to any network: '
+                        'make the range smaller, or remove the VLAN'
+                    )
+
+    def leftover(self, found: ports.SegmentNetwork, problem: str) -> Finding:
+        there = [port.id for port in self.cloud.segments.find_ports(found)]
+        if there:
+            return Finding(
+                f'{problem}, and has ports: delete them, and it is deleted by '
+                f'the next audit: {", ".join(there[: base.MAX_TOLD])}'
+            )
+
+        def repair() -> None:
+            self.cloud.segments.delete_network(found, check=lambda: None)
+
+        return Finding(problem, repair)
 
     def create(
         self,

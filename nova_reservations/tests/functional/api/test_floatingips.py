@@ -5,8 +5,8 @@ from nova import policy as nova_policy
 from oslo_policy import policy as oslo_policy
 import pytest
 
-from nova_reservations.testing import fake_networks
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.types.neutron import fake_networks
 
 NEW = {
     'floating_network_id': fake_networks.EXTERNAL,

@@ -15,11 +15,11 @@ import webob
 from nova_reservations import objects
 from nova_reservations.api import routes
 from nova_reservations.db.leases import leases as rows
-from nova_reservations.testing import fake_networks
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api import server_requests
 from nova_reservations.tests.functional.api import test_offers
+from nova_reservations.types.neutron import fake_networks
 
 PERSONS = (
     'nobody',

@@ -14,9 +14,9 @@ from nova_reservations.cmd import check_results
 from nova_reservations.cmd import status
 from nova_reservations.db import models
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import pools
 from nova_reservations.tests.unit.cmd import test_configuration as files
+from nova_reservations.types.cinder import fake as fake_volumes
 
 SUCCESS, WARNING, FAILURE = status.Code
 

@@ -17,8 +17,8 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud.cinder import volumes
-from nova_reservations.cloud.heat import stacks
+from nova_reservations.types.cinder import client as volumes
+from nova_reservations.types.heat import client as stacks
 
 OWN, LESSEE, STRANGER = 'own', 'lessee', 'stranger'
 

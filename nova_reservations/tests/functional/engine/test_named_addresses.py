@@ -6,9 +6,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.api.views import leases as views
 from nova_reservations.testing import addresses
-from nova_reservations.testing import fake_networks
 from nova_reservations.testing.addresses import asked
 from nova_reservations.testing.addresses import there
+from nova_reservations.types.neutron import fake_networks
 
 
 @pytest.fixture

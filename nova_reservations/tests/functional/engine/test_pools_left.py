@@ -7,7 +7,6 @@ import datetime
 
 import pytest
 
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
 from nova_reservations.testing.pools import FAST
@@ -17,6 +16,7 @@ from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.pools import whole
 from nova_reservations.testing.region import minutes
+from nova_reservations.types.cinder import fake as fake_volumes
 
 
 @pytest.fixture
@@ -188,11 +188,11 @@ def test_groups_that_can_not_be_deleted_keep_its_type_and_not_the_pool(
         caplog.text
     )
     region.lease_of(whole(volume_type='fast'), end=90)
-    found = region.services.audit.volumes
-    (left,) = found.findings(region.now)
+    found = region.services.audit
+    (left,) = found.of_types(region.now)
     assert 'first delete group theirs of project other' in left.problem
     volumes.groups.clear()
-    (left,) = found.findings(region.now)
+    (left,) = found.of_types(region.now)
     left.repair()
     assert volumes.types == {}
 

@@ -13,7 +13,6 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.objects import address as address_names
 from nova_reservations.objects import pool as pool_names
-from nova_reservations.testing import fake_networks
 from nova_reservations.testing import stacks
 from nova_reservations.testing.stacks import address
 from nova_reservations.testing.stacks import disk
@@ -30,6 +29,7 @@ from nova_reservations.tests.functional.engine.stack_leases import SERVERS
 from nova_reservations.types import base
 from nova_reservations.types.heat import stack_parts
 from nova_reservations.types.heat.stack_templates import GROUP
+from nova_reservations.types.neutron import fake_networks
 
 
 @pytest.fixture

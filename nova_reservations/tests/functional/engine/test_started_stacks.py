@@ -369,4 +369,4 @@ class TestAudit:
 
 
 def found(region):
-    return list(region.services.audit.stacks.findings())
+    return list(region.services.audit.of_types(region.now))

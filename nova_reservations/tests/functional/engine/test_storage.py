@@ -361,11 +361,11 @@ def test_the_audit_finds_and_mends_what_was_changed(region):
     region.work()
     make(region, 30)
     volumes = region.cloud.volumes
-    found = region.services.audit.volumes
-    assert [*found.findings(region.now)] == []
+    found = region.services.audit
+    assert [*found.of_types(region.now)] == []
     (name,) = volumes.types
     volumes.access[name].clear()
-    (taken,) = found.findings(region.now)
+    (taken,) = found.of_types(region.now)
     assert 'project lessee has no access' in taken.problem
     taken.repair()
     region.work()
@@ -373,21 +373,21 @@ def test_the_audit_finds_and_mends_what_was_changed(region):
     volumes.types[name] = dataclasses.replace(
         volumes.types[name], is_public=True
     )
-    (public,) = found.findings(region.now)
+    (public,) = found.of_types(region.now)
     assert f'volume type {name} is public' in public.problem
     public.repair()
     region.work()
     volumes.made.clear()
     kept = volumes.types.pop(name)
-    (gone,) = found.findings(region.now)
+    (gone,) = found.of_types(region.now)
     assert 'it has no volume type in pool' in gone.problem
     gone.repair()
     region.work()
-    assert [*found.findings(region.now)] == []
+    assert [*found.of_types(region.now)] == []
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
     volumes.types[name] = kept
-    (left,) = found.findings(region.now)
+    (left,) = found.of_types(region.now)
     assert 'of no lease any more' in left.problem
     left.repair()
     assert volumes.types == {}
@@ -401,8 +401,8 @@ def test_the_audit_says_of_a_pool_that_has_failed_that_alone(region):
     region.look()
     region.work()
     assert region.see(lease).reservations[0].missing_resources
-    found = region.services.audit.volumes
-    (down,) = found.findings(region.now)
+    found = region.services.audit
+    (down,) = found.of_types(region.now)
     assert f'Pool {FAST} is not in Cinder' in down.problem
 
 

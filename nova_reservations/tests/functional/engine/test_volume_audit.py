@@ -5,7 +5,6 @@ import dataclasses
 
 import pytest
 
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
 from nova_reservations.testing.pools import FAST
@@ -13,6 +12,7 @@ from nova_reservations.testing.pools import MONITORS
 from nova_reservations.testing.pools import SLOW
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
+from nova_reservations.types.cinder import fake as fake_volumes
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def of(project, size, count, status='available'):
 
 def findings(region):
     found = region.services.audit
-    return [*found.volumes.findings(region.now)]
+    return [*found.of_types(region.now)]
 
 
 def test_the_audit_names_types_that_let_others_in(region):

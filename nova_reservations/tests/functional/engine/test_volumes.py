@@ -9,7 +9,6 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import pool as pools
-from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import enrol
 from nova_reservations.testing.pools import FAST
@@ -18,6 +17,7 @@ from nova_reservations.testing.pools import SLOW
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.region import minutes
+from nova_reservations.types.cinder import fake as fake_volumes
 
 pytestmark = pytest.mark.usefixtures('long_waits')
 

@@ -33,7 +33,6 @@ from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.event_actions import offered
-from nova_reservations.plugins.monitors import compute
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
 from nova_reservations.tests.functional.engine import pools
@@ -41,6 +40,7 @@ from nova_reservations.types import base
 from nova_reservations.types.servers import flavor
 from nova_reservations.types.servers import host
 from nova_reservations.types.servers import instance
+from nova_reservations.types.servers import monitor as compute
 from nova_reservations.types.servers import server
 
 HOSTS = [f'host{number}' for number in range(10)]

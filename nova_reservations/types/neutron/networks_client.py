@@ -7,7 +7,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud.neutron import neutron
+from nova_reservations.types.neutron import calls as neutron
 
 _FORBIDDEN = 403
 

@@ -14,7 +14,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud.cinder import cinder
+from nova_reservations.types.cinder import calls as cinder
 
 _DELETE_FORCE = '3.23'
 """The first microversion in which force deletes a volume in any status."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud.neutron import neutron
 from nova_reservations.objects import segment as segments
+from nova_reservations.types.neutron import calls as neutron
 
 _GOES_WITH_IT = frozenset(
     {

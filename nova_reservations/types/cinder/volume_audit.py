@@ -9,19 +9,15 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-import datetime
 import functools
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import api
-from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import resources
 from nova_reservations.db.upkeep import audit
-from nova_reservations.engine import identity
-from nova_reservations.engine.audit.findings import Finding
-from nova_reservations.engine.audit.findings import written
+from nova_reservations.db.upkeep import records
 from nova_reservations.objects import pool as pools
+from nova_reservations.types.audited import Finding
 
 Pools = Mapping[str, objects.Inventoried]
 """Name -> pool that can be leased."""
@@ -33,24 +29,20 @@ Types = Collection[ports.VolumeType]
 
 
 class VolumeAudit:
-    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
-        self.database = database
-        self.cloud = cloud
+    def __init__(self, volumes: ports.Volumes, known: records.Records) -> None:
+        self.volumes = volumes
+        self.known = known
 
-    def findings(self, now: datetime.datetime) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """:raises: CloudUnavailable"""
-        with self.database.reader() as session:
-            query = objects.ResourceQuery(pools.VOLUME)
-            known = {
-                each.name: each for each in resources.find(session, query)
-            }
+        known = {each.name: each for each in self.known.leasable(pools.VOLUME)}
         if not known:
             return
-        types = self.cloud.volumes.find_types()
-        found = self.cloud.volumes.find_pools()
+        types = self.volumes.find_types()
+        found = self.volumes.find_pools()
         yield from self._of_pools(known, found)
         yield from self._of_types(known, found, types)
-        yield from self._of_leases(known, types, now)
+        yield from self._of_leases(known, types)
         yield from self._of_leftovers(types)
 
     def _of_pools(self, known: Pools, found: Found) -> Iterator[Finding]:
@@ -70,7 +62,7 @@ class VolumeAudit:
                     f'have {promised}: set its inventory of {pools.SIZE} to '
                     'what it has'
                 )
-            for each in self.cloud.volumes.find_strangers(name):
+            for each in self.volumes.find_strangers(name):
                 yield Finding(
                     f'Volume {each.id}, which is of no lease, is in pool '
                     f'{name}: move it elsewhere'
@@ -97,17 +89,15 @@ class VolumeAudit:
                         f'{name}: give it back its extra specs'
                     )
 
-    def _of_leases(
-        self, known: Pools, types: Types, now: datetime.datetime
-    ) -> Iterator[Finding]:
+    def _of_leases(self, known: Pools, types: Types) -> Iterator[Finding]:
         """Yield findings of what active leases should have and lack."""
         there = {(each.reservation_id, each.pool_uuid): each for each in types}
-        find_volumes = functools.cache(self.cloud.volumes.find_volumes)
-        with self.database.reader() as session:
-            leased = audit.leased(session, pools.VOLUME)
-            promised = {
-                name: _promised(session, pool) for name, pool in known.items()
-            }
+        find_volumes = functools.cache(self.volumes.find_volumes)
+        leased = self.known.leased(pools.VOLUME)
+        promised = {
+            name: _promised(shares)
+            for name, shares in self.known.shares(known.values()).items()
+        }
         for each in leased:
             if each.name not in known or not each.works:
                 # The pool was added after the first look; or it is down, and
@@ -122,7 +112,7 @@ class VolumeAudit:
             for problem in self._problems(promise, made, volumes):
                 yield Finding(
                     f'Reservation {promise.reservation_id}: {problem}',
-                    written(self.database, audit.regather, each.lease_id, now),
+                    self.known.made_again(each.lease_id),
                 )
 
     def _problems(
@@ -139,7 +129,7 @@ class VolumeAudit:
                 f'volume type {made.name} is public, so that anybody can have '
                 'volumes in a pool of leases'
             )
-        elif wanted.project_id not in self.cloud.volumes.find_access(made):
+        elif wanted.project_id not in self.volumes.find_access(made):
             yield (
                 f'project {wanted.project_id} has no access to volume type '
                 f'{made.name}'
@@ -160,18 +150,16 @@ class VolumeAudit:
         """Yield findings of volume types of leases that are over. Those of
         another database are left out: only its operators know about them."""
         ids = {each.reservation_id for each in types if each.reservation_id}
-        with self.database.reader() as session:
-            alive = leases.in_nova(session, ids)
-            recorded = audit.reservations(session, ids)
-        ours = identity.of(self.database)
+        recorded = self.known.recorded(ids)
         left = [
             each
             for each in types
             if each.reservation_id is not None
-            and each.reservation_id not in alive
-            and (each.database == ours or each.reservation_id in recorded)
+            and not recorded.get(
+                each.reservation_id, each.database != self.known.ours
+            )
         ]
-        groups = self.cloud.volumes.find_groups() if left else ()
+        groups = self.volumes.find_groups() if left else ()
         for each in left:
             keeping = [
                 f'; first delete group {group.id} of project '
@@ -187,18 +175,21 @@ class VolumeAudit:
 
     def _delete(self, volume_type: ports.VolumeType) -> Callable[[], None]:
         def repair() -> None:
-            self.cloud.volumes.delete_type(volume_type, check=lambda: None)
+            self.volumes.delete_type(volume_type, check=lambda: None)
 
         return repair
 
 
 def _promised(
-    session: api.Session, pool: objects.Inventoried
+    shares: Collection[resources.Share],
 ) -> dict[str, tuple[int, int]]:
-    """Return reservation id -> how many volumes it has in the pool, and the
-    GiB of each."""
+    """Return reservation id -> how many volumes it has in a pool, and the GiB
+    of each.
+
+    :param shares: of the pool
+    """
     amounts: dict[str, dict[str, int]] = defaultdict(dict)
-    for each in resources.shares(session, pool.id):
+    for each in shares:
         amounts[each.reservation_id][each.resource_class] = each.amount
     return {
         key: (

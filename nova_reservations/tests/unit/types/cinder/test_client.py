@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes are read from what Cinder shows."""
 
-from nova_reservations.cloud.cinder import volumes
+from nova_reservations.types.cinder import client as volumes
 
 
 def shown(key, status, type_name='open', migration_status=None):

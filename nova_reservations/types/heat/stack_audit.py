@@ -2,6 +2,7 @@
 """Audit of stacks in Heat: stacks that leases have left behind, and stacks
 that leases should have."""
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 import functools
@@ -9,22 +10,28 @@ import functools
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import api
-from nova_reservations.db.leases import leases
-from nova_reservations.db.upkeep import audit
-from nova_reservations.engine import identity
-from nova_reservations.engine.audit.findings import Finding
+from nova_reservations.db.upkeep import records
 from nova_reservations.objects import states
-from nova_reservations.types.heat import stack as stacks
+from nova_reservations.types.audited import Finding
 from nova_reservations.types.heat import stack_tokens
 
 STACK = 'virtual:stack'
 
 
 class StackAudit:
-    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
-        self.database = database
-        self.cloud = cloud
+    """:param is_kept: returns whether the stack of a reservation that was
+    started is to stay when that is over
+    """
+
+    def __init__(
+        self,
+        stacks: ports.Stacks,
+        known: records.Records,
+        is_kept: Callable[[objects.Reservation], bool],
+    ) -> None:
+        self.stacks = stacks
+        self.known = known
+        self.is_kept = is_kept
 
     def findings(self) -> Iterator[Finding]:
         """Yield findings in all projects that have, or had, leases of stacks;
@@ -32,12 +39,10 @@ class StackAudit:
 
         :raises: CloudUnavailable
         """
-        with self.database.reader() as session:
-            projects = audit.projects(session, STACK)
-        for project_id in projects:
-            before = self._active(project_id)
+        for project_id in self.known.projects(STACK):
+            before = self.known.active(STACK, project_id)
             try:
-                found = self.cloud.stacks.find_marked(project_id)
+                found = self.stacks.find_marked(project_id)
                 lacking = self._lacking(before, found, project_id)
             except exception.CloudRefused as error:
                 yield Finding(
@@ -46,15 +51,9 @@ class StackAudit:
                 )
                 continue
             # Leases may have started or ended while Heat was asked.
-            active = before & self._active(project_id)
+            active = before & self.known.active(STACK, project_id)
             yield from self._of_active(active, lacking, found)
             yield from self._of_leftovers(found)
-
-    def _active(self, project_id: str) -> set[tuple[str, str]]:
-        """Return (reservation id, lease id) of reservations that should have a
-        stack."""
-        with self.database.reader() as session:
-            return set(audit.active(session, STACK, project_id))
 
     def _lacking(
         self,
@@ -72,7 +71,7 @@ class StackAudit:
             reservation_id
             for reservation_id, _ in active
             if reservation_id not in known
-            and self.cloud.stacks.find(reservation_id, project_id) is None
+            and self.stacks.find(reservation_id, project_id) is None
         }
 
     def _of_active(
@@ -101,13 +100,11 @@ class StackAudit:
         self, found: Collection[ports.Stack]
     ) -> Iterator[Finding]:
         ids = {str(each.reservation_id) for each in found}
-        with self.database.reader() as session:
-            known = {
-                item.id: (lease, item)
-                for lease in leases.of_reservations(session, ids)
-                for item in lease.reservations
-            }
-        ours = identity.of(self.database)
+        known = {
+            item.id: (lease, item)
+            for lease in self.known.leases_of(ids)
+            for item in lease.reservations
+        }
         for stack in found:
             if stack.action == 'DELETE' and stack.status != 'FAILED':
                 continue
@@ -120,13 +117,13 @@ class StackAudit:
                 if (
                     lease.status in states.OVER
                     and not lease.in_nova
-                    and not _is_kept(item)
+                    and not self._stays(item)
                 ):
                     yield Finding(
                         f'{told}, whose lease is over',
                         functools.partial(self._delete, stack),
                     )
-            elif stack.database == ours:
+            elif stack.database == self.known.ours:
                 yield Finding(
                     f'{told}, whose lease is deleted: delete it, unless the '
                     'lease was to leave it there'
@@ -134,14 +131,10 @@ class StackAudit:
 
     def _delete(self, stack: ports.Stack) -> None:
         """:raises: CloudRefused, CloudUnavailable"""
-        stack_tokens.check(self.cloud.stacks, stack.project_id)
-        self.cloud.stacks.delete(stack, check=lambda: None)
+        stack_tokens.check(self.stacks, stack.project_id)
+        self.stacks.delete(stack, check=lambda: None)
 
-
-def _is_kept(item: objects.Reservation) -> bool:
-    """Return whether a stack was to stay at the end of its lease. It never is
-    if the start of the lease has failed."""
-    return (
-        item.status == states.Reservation.DELETED
-        and item.params['end_action'] != stacks.DELETE
-    )
+    def _stays(self, item: objects.Reservation) -> bool:
+        """Return whether a stack was to stay at the end of its lease. It never
+        is if the start of the lease has failed."""
+        return item.status == states.Reservation.DELETED and self.is_kept(item)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitor of network segments, by what Neutron has on them."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
@@ -10,7 +9,7 @@ from typing import ClassVar
 from nova_reservations import ports
 from nova_reservations.objects import segment as segments
 from nova_reservations.plugins.monitors import base
-from nova_reservations.plugins.monitors import neutron
+from nova_reservations.types.neutron import neutron
 
 
 class NetworkMonitor(base.Monitor):
@@ -27,14 +26,10 @@ class NetworkMonitor(base.Monitor):
         now: datetime.datetime,
     ) -> base.Changes:
         before = holders()
-        of_network = defaultdict(list)
-        for name in known:
-            where = segments.Segment.named(name)
-            of_network[where.physical_network].append(where.vlan)
         unreached = self.cloud.segments.find_unreached()
         found: dict[str, ports.Made] = {}
         down = set()
-        for physical_network, vlans in of_network.items():
+        for physical_network, vlans in segments.of_networks(known).items():
             there = self.cloud.segments.find_networks(physical_network, vlans)
             found |= {each.segment.name: each for each in there.values()}
             if physical_network in unreached:

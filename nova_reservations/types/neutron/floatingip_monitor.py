@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Monitor of floating IP addresses, by what Neutron has at them."""
 
-from collections import defaultdict
 from collections.abc import Collection
 import datetime
 from typing import ClassVar
@@ -9,7 +8,7 @@ from typing import ClassVar
 from nova_reservations import ports
 from nova_reservations.objects import address as addresses
 from nova_reservations.plugins.monitors import base
-from nova_reservations.plugins.monitors import neutron
+from nova_reservations.types.neutron import neutron
 
 
 class FloatingIPMonitor(base.Monitor):
@@ -26,13 +25,9 @@ class FloatingIPMonitor(base.Monitor):
         now: datetime.datetime,
     ) -> base.Changes:
         before = holders()
-        of_network = defaultdict(list)
-        for name in known:
-            address, network_id = addresses.parse(name)
-            of_network[network_id].append(address)
         failed: set[str] = set()
         found: dict[str, ports.Made] = {}
-        for network_id, theirs in of_network.items():
+        for network_id, theirs in addresses.of_networks(known).items():
             network = self.cloud.networks.find_network(network_id)
             if network is None or not network.external:
                 failed |= _names(network_id, theirs)
