@@ -54,7 +54,7 @@ def test_the_database_finds_what_python_finds_in_the_way(any_database):
             }
 
 
-def test_what_is_late_is_over_in_the_next_second_at_the_earliest(
+def test_a_late_holding_is_over_in_the_next_second_at_the_earliest(
     any_database,
 ):
     with any_database.writer() as session:
