@@ -47,11 +47,10 @@ from nova_reservations.engine.leases import server_leases
 from nova_reservations.engine.leases import sharing
 from nova_reservations.engine.leases import short_waits
 from nova_reservations.engine.outlook import replay
-from nova_reservations.engine.pool import addresses
 from nova_reservations.engine.pool import cordons
 from nova_reservations.engine.pool import hosts
+from nova_reservations.engine.pool import places
 from nova_reservations.engine.pool import resources
-from nova_reservations.engine.pool import segments
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
 from nova_reservations.engine.record import purge
@@ -96,8 +95,7 @@ class Services:
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
-    addresses: addresses.Addresses
-    segments: segments.Segments
+    places: places.Places
     drainable_hosts: drainable_hosts.DrainableHosts
     lifecycle: lifecycle.Lifecycle
     messages: messages.Messages
@@ -122,7 +120,8 @@ class Plugins:
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: the monitors of these types.
     :ivar event_actions: what can be done before a lease ends.
-    :ivar switched_off: other types that are installed; audits ask them.
+    :ivar switched_off: other types that are installed: what they have left is
+        found by audits, and can be removed.
     """
 
     types: resource_types.Types
@@ -212,6 +211,7 @@ def assemble(parts: Parts) -> Services:
     """
     database, nova, options = parts.database, parts.nova, parts.options
     types = parts.plugins.types
+    installed = resource_types.Types({**parts.plugins.switched_off, **types})
     enforced = enforcements.Enforcement(
         database, parts.plugins.enforcement, types, options
     )
@@ -264,8 +264,7 @@ def assemble(parts: Parts) -> Services:
         server_leases=server_leases.ServerLeases(booking, accesses, nova),
         hosts=pool,
         resources=known,
-        addresses=addresses.Addresses(database, nova, known),
-        segments=segments.Segments(database, nova, known),
+        places=places.Places(database, installed, known),
         replay=replay.Replay(database, parts.plugins.types, options),
         messages=messages.Messages(
             database, parts.plugins.event_actions, notify, parts.clock.now
@@ -275,7 +274,7 @@ def assemble(parts: Parts) -> Services:
             database,
             nova,
             steps.bookings,
-            resource_types.Types({**parts.plugins.switched_off, **types}),
+            installed,
         ),
         drainable_hosts=drainables,
         monitoring=monitors,
