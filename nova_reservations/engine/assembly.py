@@ -38,11 +38,10 @@ from nova_reservations.engine.leases import short_waits
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.outlook import replay
-from nova_reservations.engine.pool import addresses
 from nova_reservations.engine.pool import cordons
 from nova_reservations.engine.pool import hosts
+from nova_reservations.engine.pool import places
 from nova_reservations.engine.pool import resources
-from nova_reservations.engine.pool import segments
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
 from nova_reservations.engine.record import purge
@@ -83,8 +82,7 @@ class Services:
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
-    addresses: addresses.Addresses
-    segments: segments.Segments
+    places: places.Places
     drainable_hosts: drainable_hosts.DrainableHosts
     lifecycle: lifecycle.Lifecycle
     messages: messages.Messages
@@ -109,7 +107,8 @@ class Plugins:
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: the monitors of these types.
     :ivar event_actions: what can be done before a lease ends.
-    :ivar switched_off: other types that are installed; audits ask them.
+    :ivar switched_off: other types that are installed: what they have left is
+        found by audits, and can be removed.
     """
 
     types: resource_types.Types
@@ -162,6 +161,7 @@ def assemble(parts: Parts) -> Services:
     leasing = _leasing(parts, booking, pool)
     work = _work(parts, means, pool, leasing)
     database, nova, plugins = parts.database, parts.nova, parts.plugins
+    installed = resource_types.Types({**plugins.switched_off, **means.types})
     return Services(
         database=database,
         means=means,
@@ -176,8 +176,7 @@ def assemble(parts: Parts) -> Services:
         server_leases=leasing.server_leases,
         hosts=pool.hosts,
         resources=pool.resources,
-        addresses=addresses.Addresses(database, nova, pool.resources),
-        segments=segments.Segments(database, nova, pool.resources),
+        places=places.Places(database, installed, pool.resources),
         drainable_hosts=pool.drainable_hosts,
         lifecycle=work.lifecycle,
         messages=messages.Messages(
@@ -187,7 +186,7 @@ def assemble(parts: Parts) -> Services:
             database,
             nova,
             work.lifecycle.bookings,
-            resource_types.Types({**plugins.switched_off, **means.types}),
+            installed,
         ),
         monitoring=pool.monitoring,
         healing=pool.healing,

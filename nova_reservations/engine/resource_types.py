@@ -179,7 +179,8 @@ def installed() -> dict[str, type[base.ResourceType]]:
 
 
 def switched_off(conf: cfg.ConfigOpts, cloud: ports.Cloud) -> Types:
-    """Return the types that conf does not name, and audits still ask."""
+    """Return the types that conf does not name, and may have left something
+    in their services."""
     return Types(
         {
             name: kind(cloud, conf)

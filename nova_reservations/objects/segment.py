@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import datetime
 from typing import Self
 
 from nova_reservations import exception
-from nova_reservations.objects import inventoried
 
 NETWORK = 'virtual:network'
 
@@ -56,40 +54,6 @@ class Segment:
             raise exception.InvalidInput(
                 f'segment_id must be a VLAN from 1 to {LAST_VLAN}'
             )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Leasable:
-    """A segment that can be leased.
-
-    :ivar id: of the resource; uuid: by which clients know it.
-    :ivar properties: those that operators gave it, without FACTS.
-    """
-
-    id: int
-    uuid: str
-    segment: Segment
-    properties: Mapping[str, str]
-    reservable: bool
-    created_at: datetime.datetime
-    updated_at: datetime.datetime | None
-
-    @classmethod
-    def of(cls, known: inventoried.Inventoried) -> Self:
-        """Return the segment that a resource stands for."""
-        return cls(
-            id=known.id,
-            uuid=known.resource.uuid,
-            segment=Segment.named(known.name),
-            properties={
-                name: value
-                for name, value in known.properties.items()
-                if name not in FACTS
-            },
-            reservable=known.reservable,
-            created_at=known.created_at,
-            updated_at=known.updated_at,
-        )
 
 
 def of_networks(names: Iterable[str]) -> Mapping[str, Sequence[int]]:

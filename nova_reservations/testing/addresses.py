@@ -7,7 +7,7 @@ from nova_reservations.objects import address as addresses
 from nova_reservations.testing import region as regions
 from nova_reservations.types.neutron import fake_networks
 from nova_reservations.types.neutron import floatingip
-from nova_reservations.types.neutron import floatingip_monitor as monitor
+from nova_reservations.types.neutron import monitors
 from nova_reservations.types.servers import host
 from nova_reservations.types.servers import monitor as compute
 
@@ -15,7 +15,7 @@ TYPES = {
     objects.HOST: host.PhysicalHost,
     addresses.FLOATING_IP: floatingip.FloatingIP,
 }
-MONITORS = [compute.ComputeMonitor, monitor.FloatingIPMonitor]
+MONITORS = [compute.ComputeMonitor, monitors.FloatingIPMonitor]
 
 
 def enrol(region: regions.Region, *last: int) -> None:
@@ -23,9 +23,12 @@ def enrol(region: regions.Region, *last: int) -> None:
     external = fake_networks.external()
     region.cloud.networks_known.setdefault(external.id, external)
     for number in last:
-        region.services.addresses.enrol(
-            external.id, f'203.0.113.{number}', region.now
-        )
+        enrol_at(region, external.id, f'203.0.113.{number}')
+
+
+def enrol_at(region: regions.Region, network_id: str, address: str) -> None:
+    asked = {'floating_network_id': network_id, 'floating_ip_address': address}
+    region.services.places.enrol(addresses.FLOATING_IP, asked, region.now)
 
 
 def asked(

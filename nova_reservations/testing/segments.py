@@ -5,8 +5,8 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import segment
 from nova_reservations.testing import region as regions
+from nova_reservations.types.neutron import monitors
 from nova_reservations.types.neutron import network
-from nova_reservations.types.neutron import network_monitor as monitor
 from nova_reservations.types.servers import host
 from nova_reservations.types.servers import monitor as compute
 
@@ -17,16 +17,24 @@ TYPES = {
     segment.NETWORK: network.Network,
     'network': network.Network,
 }
-MONITORS = [compute.ComputeMonitor, monitor.NetworkMonitor]
+MONITORS = [compute.ComputeMonitor, monitors.NetworkMonitor]
 
 
 def on(vlan: int, physical_network: str = PHYSICAL) -> segment.Segment:
     return segment.Segment(physical_network, vlan)
 
 
-def enrol(region: regions.Region, *vlans: int) -> None:
+def enrol(
+    region: regions.Region,
+    *vlans: int,
+    physical_network: str = PHYSICAL,
+    **properties: str,
+) -> None:
     for vlan in vlans:
-        region.services.segments.enrol(on(vlan), {}, region.now)
+        asked = {'physical_network': physical_network, 'segment_id': vlan}
+        region.services.places.enrol(
+            segment.NETWORK, asked, region.now, properties
+        )
 
 
 def asked(

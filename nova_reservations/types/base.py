@@ -232,8 +232,6 @@ class ResourceType(abc.ABC):
         servers of other projects may use it.
     :cvar wants_lease_servers: whether bookings have ``lease_servers`` when a
         reservation begins or ends.
-    :cvar enrolled_by: the part of the API by which operators add its
-        resources; None: that of resources.
     :cvar given_properties: properties that follow from the name or the place
         of a resource; nobody can set them to anything else.
     :cvar hidden_properties: properties that no request can name, because
@@ -248,7 +246,6 @@ class ResourceType(abc.ABC):
     nouns: ClassVar[tuple[str, str]] = 'resource', 'resources'
     shareable: ClassVar[bool] = False
     wants_lease_servers: ClassVar[bool] = False
-    enrolled_by: ClassVar[str | None] = None
     given_properties: ClassVar[Collection[str]] = ()
     hidden_properties: ClassVar[Collection[str]] = ()
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
-from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import floatingips as schemas
 from nova_reservations.api.views import floatingips as view
+from nova_reservations.objects import address as addresses
 from nova_reservations.policies import floatingips as policies
 
 
@@ -20,7 +20,9 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
     return {
         'floatingips': [
             view.show(address)
-            for address in req.services.addresses.find(_seen_by(req))
+            for address in req.services.places.find(
+                addresses.FLOATING_IP, _seen_by(req)
+            )
         ]
     }
 
@@ -30,8 +32,8 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
     _check(req, policies.SHOW)
-    found = req.services.addresses.get(
-        kinds.id_of('Floating IP', floatingip_id), _seen_by(req)
+    found = req.services.places.get(
+        addresses.FLOATING_IP, floatingip_id, _seen_by(req)
     )
     return {'floatingip': view.show(found)}
 
@@ -43,8 +45,8 @@ def create(
     req: api_request.LeaseRequest, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.CREATE)
-    enrolled = req.services.addresses.enrol(
-        body['floating_network_id'], body['floating_ip_address'], req.now()
+    enrolled = req.services.places.enrol(
+        addresses.FLOATING_IP, body, req.now()
     )
     return {'floatingip': view.show(enrolled)}
 
@@ -60,7 +62,7 @@ CREATE = Action(
 
 def delete(req: api_request.LeaseRequest, floatingip_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.addresses.remove(kinds.id_of('Floating IP', floatingip_id))
+    req.services.places.remove(addresses.FLOATING_IP, floatingip_id)
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))

@@ -195,13 +195,6 @@ class Kind:
         }
 
 
-def id_of(noun: str, text: str) -> str:
-    """:raises: NotFound for a text that can't be the id of one"""
-    if not objects.is_id(text):
-        raise exception.NotFound(kind=noun, id=text)
-    return text
-
-
 def limit_of(query: Mapping[str, str]) -> tuple[int | None, int | None]:
     """Return how many are shown, and how many are read: one more tells
     whether there is a next page. None: all."""

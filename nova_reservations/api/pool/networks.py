@@ -6,7 +6,6 @@ from typing import Any
 
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
-from nova_reservations.api.pool import kinds
 from nova_reservations.api.schemas import networks as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import networks as view
@@ -17,7 +16,10 @@ from nova_reservations.policies import networks as policies
 def index(req: api_request.LeaseRequest) -> dict[str, Any]:
     req.context.can(policies.INDEX)
     return {
-        'networks': [view.show(each) for each in req.services.segments.find()]
+        'networks': [
+            view.show(each)
+            for each in req.services.places.find(segments.NETWORK)
+        ]
     }
 
 
@@ -26,7 +28,7 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, network_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
-    found = req.services.segments.get(kinds.id_of('Network', network_id))
+    found = req.services.places.get(segments.NETWORK, network_id)
     return {'network': view.show(found)}
 
 
@@ -37,13 +39,14 @@ def create(
     req: api_request.LeaseRequest, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.CREATE)
-    where = segments.Segment(body['physical_network'], int(body['segment_id']))
     properties = {
         name: str(value)
         for name, value in parameters.given(body).items()
         if name not in segments.FACTS
     }
-    enrolled = req.services.segments.enrol(where, properties, req.now())
+    enrolled = req.services.places.enrol(
+        segments.NETWORK, body, req.now(), properties
+    )
     return {'network': view.show(enrolled)}
 
 
@@ -58,7 +61,7 @@ CREATE = Action(
 
 def delete(req: api_request.LeaseRequest, network_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.segments.remove(kinds.id_of('Network', network_id))
+    req.services.places.remove(segments.NETWORK, network_id)
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))

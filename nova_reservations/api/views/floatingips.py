@@ -3,17 +3,19 @@
 
 from typing import Any
 
+from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.objects import address as addresses
 
 
-def show(address: addresses.Address) -> dict[str, Any]:
+def show(known: objects.Inventoried) -> dict[str, Any]:
+    address, network_id = addresses.parse(known.name)
     return {
-        'id': address.uuid,
-        'floating_network_id': address.network_id,
-        'subnet_id': address.subnet_id,
-        'floating_ip_address': address.address,
-        'reservable': address.reservable,
-        'created_at': dates.show_stamp(address.created_at),
-        'updated_at': dates.show_stamp(address.updated_at),
+        'id': known.resource.uuid,
+        'floating_network_id': network_id,
+        'subnet_id': known.properties.get(addresses.SUBNET, ''),
+        'floating_ip_address': address,
+        'reservable': known.reservable,
+        'created_at': dates.show_stamp(known.created_at),
+        'updated_at': dates.show_stamp(known.updated_at),
     }

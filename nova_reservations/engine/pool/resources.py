@@ -37,6 +37,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import inventoried
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
+from nova_reservations.types import enrols
 
 NAMED = 5
 """The most leases that a refusal names."""
@@ -197,10 +198,10 @@ class Resources:
         """
         self.check_type(resource_type)
         kind = self.types.leasing(resource_type)
-        if kind is not None and kind.enrolled_by:
+        if isinstance(kind, enrols.Enrols):
             raise exception.InvalidInput(
                 f'Resources of type {resource_type} are added by '
-                f'.../{kind.enrolled_by}, where Neutron is asked'
+                f'{kind.enrolled_by}, where their service is asked'
             )
         if kind is not None:
             inventories = kind.inspect(name, inventories)

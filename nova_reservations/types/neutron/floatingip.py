@@ -63,7 +63,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     noun_at: ClassVar[str] = 'Floating IP'
     nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
     place: ClassVar[str] = 'address'
-    enrolled_by: ClassVar[str | None] = 'floatingips'
+    enrolled_by: ClassVar[str] = '.../floatingips'
     given_properties: ClassVar[Collection[str]] = (
         addresses.NETWORK,
         addresses.SUBNET,
@@ -160,6 +160,73 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         self, params: Mapping[str, Any], minimum: int, maximum: int
     ) -> dict[str, Any]:
         return {**params, 'amount': minimum}
+
+    def seen(
+        self, known: Collection[objects.Inventoried], project_id: str
+    ) -> list[objects.Inventoried]:
+        """Return the addresses in networks that the project sees."""
+        networks = {
+            network_id
+            for network_id in addresses.of_networks(
+                each.name for each in known
+            )
+            if self.cloud.networks.find_network(network_id, project_id)
+        }
+        return [
+            each for each in known if addresses.parse(each.name)[1] in networks
+        ]
+
+    def enrol(self, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+        """Return the name and properties of an address.
+
+        It must be in a subnet of an external network, and outside of the
+        allocation pools, from which Neutron gives addresses to anybody.
+        Only administrators can ask Neutron for such an address.
+        """
+        network_id = asked['floating_network_id']
+        address = addresses.plain(asked['floating_ip_address'])
+        subnet = self._subnet(network_id, address)
+        return addresses.name(address, network_id), {
+            addresses.NETWORK: network_id,
+            addresses.SUBNET: subnet.id,
+        }
+
+    def _subnet(self, network_id: str, address: str) -> ports.Subnet:
+        network = self.cloud.networks.find_network(network_id)
+        if network is None:
+            raise exception.InvalidInput(
+                f'Failed to find network {network_id}'
+            )
+        if not network.external:
+            raise exception.InvalidInput(
+                f'Network {network_id} is not external: floating IPs can not '
+                'be in it'
+            )
+        for subnet in network.subnets:
+            if not subnet.has(address):
+                continue
+            if subnet.gives(address):
+                raise exception.InvalidInput(
+                    f'Floating IP {address} is the gateway of subnet '
+                    f'{subnet.id}, or in an allocation pool of it, so that '
+                    'Neutron may give it to anybody: choose one outside, or '
+                    'make the pool smaller'
+                )
+            return subnet
+        raise exception.NotFound(kind='Subnet with floating IP', id=address)
+
+    def check_unused(self, name: str) -> None:
+        address, network_id = addresses.parse(name)
+        networks = self.cloud.networks
+        if networks.find_floating_ips(
+            network_id, [address]
+        ) or networks.find_ports(network_id, [address]):
+            raise exception.InvalidState(
+                kind='Floating IP',
+                id=address,
+                status='in use',
+                reason='a floating IP, or a port, of Neutron has it',
+            )
 
     def find(
         self, resources: base.Resources

@@ -11,6 +11,8 @@ from typing import Any
 from typing import ClassVar
 from typing import TypeVar
 
+from oslo_log import log
+
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
@@ -20,6 +22,8 @@ from nova_reservations.objects import segment as segments
 from nova_reservations.types import base
 from nova_reservations.types.audited import Finding
 from nova_reservations.types.neutron import neutron
+
+LOG = log.getLogger(__name__)
 
 _PROPERTIES = {
     'network_name': {'type': 'string', 'minLength': 1, 'maxLength': 255},
@@ -58,7 +62,7 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     nouns: ClassVar[tuple[str, str]] = 'network', 'networks'
     place: ClassVar[str] = 'VLAN'
     resource_type: ClassVar[str] = segments.NETWORK
-    enrolled_by: ClassVar[str | None] = 'networks'
+    enrolled_by: ClassVar[str] = '.../networks'
     given_properties: ClassVar[Collection[str]] = segments.FACTS
     wants_lease_servers: ClassVar[bool] = True
     schema: ClassVar[Mapping[str, Any]] = {
@@ -95,6 +99,45 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:
         return demand.Demand(segments.NETWORK, 1, 1, _requirements(params))
+
+    def enrol(self, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+        """Return the name and properties of a segment.
+
+        As far as Neutron tells, it must not give the segment to networks by
+        itself. Only administrators can ask Neutron for such a segment.
+        """
+        where = segments.Segment(
+            asked['physical_network'], int(asked['segment_id'])
+        )
+        where.check()
+        ranges = self.cloud.segments.find_ranges(where.physical_network)
+        if ranges is None:
+            LOG.warning(
+                'Neutron does not tell which VLANs it gives to networks by '
+                'itself, for it has no network segment ranges: see that VLAN '
+                '%s is in none of its network_vlan_ranges',
+                where,
+            )
+        elif any(where.vlan in each for each in ranges):
+            raise exception.InvalidInput(
+                f'VLAN {where} is in a network segment range, so that Neutron '
+                'may give it to any network: choose one outside, or make the '
+                'range (network_vlan_ranges) smaller'
+            )
+        return where.name, where.properties
+
+    def check_unused(self, name: str) -> None:
+        where = segments.Segment.named(name)
+        found = self.cloud.segments.find_networks(
+            where.physical_network, [where.vlan]
+        )
+        for network in found.values():
+            raise exception.InvalidState(
+                kind='VLAN',
+                id=str(where),
+                status='in use',
+                reason=f'network {network.id} of Neutron has it',
+            )
 
     def find(
         self, resources: base.Resources

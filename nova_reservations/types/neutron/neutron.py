@@ -24,6 +24,7 @@ from nova_reservations.objects import states
 from nova_reservations.types import audited
 from nova_reservations.types import base
 from nova_reservations.types import checked
+from nova_reservations.types import enrols
 from nova_reservations.types.audited import Finding
 
 M = TypeVar('M', bound=ports.Made)
@@ -35,7 +36,7 @@ _USER = (
 )
 
 
-class InNeutron(audited.Audited, checked.Checked, Generic[M]):
+class InNeutron(audited.Audited, checked.Checked, enrols.Enrols, Generic[M]):
     """:cvar noun: what users call the object that is created.
 
     :cvar place: what users call its place, which no other object can have.

@@ -8,6 +8,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.objects.address import FLOATING_IP
 from nova_reservations.testing import addresses
 from nova_reservations.testing.addresses import asked
 from nova_reservations.testing.addresses import there
@@ -346,7 +347,7 @@ def test_nothing_is_known_to_have_failed_while_neutron_is_silent(region):
 
 
 def enrol(region, address, network_id=fake_networks.EXTERNAL):
-    return region.services.addresses.enrol(network_id, address, region.now)
+    addresses.enrol_at(region, network_id, address)
 
 
 @pytest.mark.parametrize(
@@ -378,21 +379,19 @@ def test_an_address_that_somebody_has_is_not_enrolled(region):
 
 def test_an_address_is_removed_when_no_lease_has_it(region):
     lease = region.lease_of(asked(1, 101))
-    found = region.services.addresses.find()
-    assert [each.address for each in found] == [
-        '203.0.113.101',
-        '203.0.113.102',
-        '203.0.113.103',
-    ]
+    places = region.services.places
+    found = places.find(FLOATING_IP)
+    last = [each.name.partition('@')[0][-3:] for each in found]
+    assert last == ['101', '102', '103']
     with pytest.raises(exception.ResourceInUse, match=lease.id):
-        region.services.addresses.remove(found[0].uuid)
-    region.services.addresses.remove(found[1].uuid)
+        places.remove(FLOATING_IP, found[0].resource.uuid)
+    places.remove(FLOATING_IP, found[1].resource.uuid)
     region.delete(lease)
     region.work()
-    region.services.addresses.remove(found[0].uuid)
+    places.remove(FLOATING_IP, found[0].resource.uuid)
     with pytest.raises(exception.NotFound):
-        region.services.addresses.remove(found[0].uuid)
-    assert len(region.services.addresses.find()) == 1
+        places.remove(FLOATING_IP, found[0].resource.uuid)
+    assert len(places.find(FLOATING_IP)) == 1
     addresses.enrol(region, 101)
 
 

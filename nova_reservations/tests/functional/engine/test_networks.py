@@ -9,6 +9,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.objects import segment
 from nova_reservations.objects import usage
 from nova_reservations.testing import segments
 from nova_reservations.testing.segments import asked
@@ -79,9 +80,7 @@ def test_the_type_has_two_names_and_one_pool(region):
 
 
 def test_a_network_is_on_a_segment_that_meets_both_requirements(region):
-    region.services.segments.enrol(
-        segments.on(7, 'physnet2'), {'stitching': 'yes'}, region.now
-    )
+    segments.enrol(region, 7, physical_network='physnet2', stitching='yes')
     wanted = {
         'network_properties': '["==", "$physical_network", "physnet2"]',
         'resource_properties': '["==", "$stitching", "yes"]',
@@ -282,7 +281,7 @@ def test_a_network_that_is_replaced_stays_until_its_ports_have_left(
 ):
     region = make_region(types=segments.TYPES, monitors=segments.MONITORS)
     segments.enrol(region, 101)
-    region.services.segments.enrol(segments.on(7, 'physnet2'), {}, region.now)
+    segments.enrol(region, 7, physical_network='physnet2')
     lease = region.lease_of(
         asked(resource_properties='{"physical_network": "physnet1"}')
     )
@@ -339,13 +338,15 @@ def test_a_vlan_that_others_may_get_is_not_enrolled(region, vlan, error, said):
 
 def test_a_segment_is_removed_when_no_lease_has_it(region):
     lease = region.lease_of(asked(101))
-    found = region.services.segments.find()
-    assert [each.segment.vlan for each in found] == [101, 102, 103]
+    places = region.services.places
+    found = places.find(segment.NETWORK)
+    vlans = [each.properties['segment_id'] for each in found]
+    assert vlans == ['101', '102', '103']
     with pytest.raises(exception.ResourceInUse, match=lease.id):
-        region.services.segments.remove(found[0].uuid)
-    region.services.segments.remove(found[1].uuid)
+        places.remove(segment.NETWORK, found[0].resource.uuid)
+    places.remove(segment.NETWORK, found[1].resource.uuid)
     with pytest.raises(exception.NotFound):
-        region.services.segments.remove(found[1].uuid)
+        places.remove(segment.NETWORK, found[1].resource.uuid)
 
 
 def test_no_segment_is_added_without_asking_neutron(region):
