@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enrolled hosts: their properties, allocations and capacity, and their facts,
-which are kept up to date."""
+"""Enrolled hosts: their properties and capacity, and their facts, which are
+kept up to date."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
-from nova_reservations.db.leases import freed_capacity as freed_capacity
+from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import properties as properties_db
 from nova_reservations.db.resources import resources as rows
