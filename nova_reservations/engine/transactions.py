@@ -53,7 +53,7 @@ class Attempt:
     :ivar budget: the CPU that is left to a dry run; None: it is none.
     """
 
-    number: int
+    number: int = 1
     in_turn: bool = False
     searches: bool = False
     room: FoundRoom | None = None
@@ -64,6 +64,10 @@ class Attempt:
         the start of the transaction."""
         if self.in_turn:
             counters.increment(session, 'booking')
+
+
+SEARCHING = Attempt(searches=True)
+"""The attempt of a use case that has no other, or only looks."""
 
 
 def retry(attempt: Callable[[Attempt], T]) -> T:

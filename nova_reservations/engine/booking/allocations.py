@@ -26,6 +26,7 @@ from nova_reservations.db.resources import resources
 from nova_reservations.engine import budgets
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import queue
 from nova_reservations.engine.booking import refusal_texts
 from nova_reservations.engine.booking import replanning
@@ -48,7 +49,8 @@ class Terms:
     :ivar best_fit: whether to book what fits best.
     :ivar among: reservation id -> ids of all resources that it may have, for
         a waiting lease whose turn it is; None: any resources.
-    :ivar replan: whether promises of others may move for the lease.
+    :ivar attempt: says where room is searched, and how much CPU is left.
+    :ivar moves_promises: whether promises of others may move for the lease.
     :ivar beside: resources that are not for the lease.
     """
 
@@ -58,7 +60,8 @@ class Terms:
     recheck: Collection[str] = ()
     best_fit: bool = True
     among: Mapping[str, Collection[int]] | None = None
-    replan: replanning.Replan = replanning.NO
+    attempt: transactions.Attempt = transactions.SEARCHING
+    moves_promises: bool = False
     beside: search.Beside = search.NOTHING_BESIDE
 
 
@@ -175,8 +178,7 @@ class Allocations:
             demand for other in first for demand in self.types.asks(other)
         ]
         if first:
-            replan = dataclasses.replace(terms.replan, is_allowed=False)
-            terms = dataclasses.replace(terms, replan=replan)
+            terms = dataclasses.replace(terms, moves_promises=False)
         try:
             return self._plan(
                 session,
@@ -284,15 +286,15 @@ class Allocations:
         explain: bool,
     ) -> Planned:
         """:raises: NotEnoughResources, InvalidInput, Crowded"""
-        replan = terms.replan
-        if replan.is_allowed and isinstance(replan.room, replanning.Searched):
-            moved = replan.room.of(wanted)
+        attempt, moves = terms.attempt, terms.moves_promises
+        if moves and isinstance(attempt.room, replanning.Searched):
+            moved = attempt.room.of(wanted)
             assert moved is not None
             return _as_planned(wanted, moved)
         asks = []
         for item in wanted:
-            if replan.budget is not None:
-                replan.budget.check()
+            if attempt.budget is not None:
+                attempt.budget.check()
             asks.append(find_offers(session, item, bounds))
             if _is_short(asks[-1]):
                 # The others would cost as much, and change nothing.
@@ -307,15 +309,15 @@ class Allocations:
         def look(session: api.Session) -> replanning.Searched:
             """:raises: NotEnoughResources"""
             moved = None
-            if replan.is_allowed and not lease.keeps_its_cell:
-                moved = self.find_room(session, wanted, bounds, replan.budget)
+            if moves and not lease.keeps_its_cell:
+                moved = self.find_room(session, wanted, bounds, attempt.budget)
             if moved is None:
                 raise self._refusal(
                     session, lease, asks, short, bounds, explain
                 )
             return replanning.Searched(wanted, moved)
 
-        if replan.is_allowed and not replan.here:
+        if moves and not attempt.searches:
             raise exception.Crowded(look, id=lease.id)
         moved = look(session).found
         assert moved is not None
@@ -351,19 +353,19 @@ class Allocations:
         lease: objects.Lease,
         wanted: Sequence[search.Wanted],
         terms: search.Search,
-        replan: replanning.Replan,
+        attempt: transactions.Attempt,
     ) -> replanning.Found | None:
         """Return what reservations can have if promises of others move; None
-        if no such plan is found, or promises may not move.
+        if no such plan is found.
 
         :raises: Conflict
         :raises: Crowded if room is to be searched outside of the transaction
         """
-        if not replan.is_allowed or not self._may_move(wanted):
+        if not self._may_move(wanted):
             return None
-        if isinstance(replan.room, replanning.Searched):
-            return replan.room.of(wanted)
-        if replan.here:
+        if isinstance(attempt.room, replanning.Searched):
+            return attempt.room.of(wanted)
+        if attempt.searches:
             return self.find_room(session, wanted, terms)
 
         def look(session: api.Session) -> replanning.Searched:

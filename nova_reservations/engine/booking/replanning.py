@@ -17,7 +17,6 @@ import dataclasses
 import datetime
 import itertools
 from typing import Any
-from typing import Self
 
 from oslo_log import log
 
@@ -30,7 +29,6 @@ from nova_reservations.engine import budgets
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
-from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import fixed_promises
 from nova_reservations.engine.booking import reach
 from nova_reservations.objects import holding
@@ -45,34 +43,6 @@ LOG = log.getLogger(__name__)
 
 NEAR = datetime.timedelta(days=1)
 """The least time after a window for which promises are read at first."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Replan:
-    """Permission for a plan to move promises of others.
-
-    :ivar here: whether room is searched in the plan's own transaction.
-        Otherwise the plan ends as Crowded, and begins anew with what was found
-        outside of it.
-    :ivar room: what was found so.
-    :ivar budget: the CPU that is left to a request that only looks; None: a
-        search has a budget of its own.
-    """
-
-    is_allowed: bool = True
-    here: bool = False
-    room: transactions.FoundRoom | None = None
-    budget: budgets.Budget | None = None
-
-    @classmethod
-    def of(cls, attempt: transactions.Attempt) -> Self:
-        return cls(
-            here=attempt.searches, room=attempt.room, budget=attempt.budget
-        )
-
-
-NO = Replan(is_allowed=False)
-HERE = Replan(here=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

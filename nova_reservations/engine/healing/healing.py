@@ -29,7 +29,6 @@ from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import means
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.healing import degraded
 from nova_reservations.engine.healing import operator_drains
 from nova_reservations.engine.healing import repair
@@ -274,9 +273,7 @@ class Healing:
             None if asked else self.options.heal_active,
             drained,
         )
-        return repair.Repair(
-            session, case, self.plans, replanning.Replan.of(attempt)
-        )
+        return repair.Repair(session, case, self.plans, attempt)
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of reservations that have

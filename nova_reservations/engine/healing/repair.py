@@ -21,6 +21,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import candidates
 from nova_reservations.db.holdings import healing
 from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations as allocations_engine
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand as demands
@@ -104,12 +105,12 @@ class Repair:
         session: api.Session,
         case: Case,
         plans: allocations_engine.Allocations,
-        replan: replanning.Replan,
+        attempt: transactions.Attempt,
     ) -> None:
         self.session = session
         self.case = case
         self.plans = plans
-        self.replan = replan
+        self.attempt = attempt
         self.left: Collection[int] = ()
         self.lease = case.lease
         self.used = case.lease.is_used
@@ -311,7 +312,7 @@ class Repair:
             [ask.wanted for ask in asks],
             # Nothing is ignored: the lease's other resources stay.
             self.case.terms(ignore=()),
-            self.replan,
+            self.attempt,
         )
         if moved is None:
             return False

@@ -26,7 +26,6 @@ from nova_reservations.db.resources import hosts as hosts_db
 from nova_reservations.engine import notifications
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import lease_changes
 from nova_reservations.objects import states
 from nova_reservations.plugins.enforcement import base
@@ -119,7 +118,7 @@ class Enforcement:
                     allocations.Terms(
                         held=terms.held,
                         recheck=terms.recheck,
-                        replan=replanning.HERE,
+                        moves_promises=True,
                     ),
                     explain=False,
                 )

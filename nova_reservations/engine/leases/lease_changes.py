@@ -22,11 +22,11 @@ from nova_reservations.db.leases import leases
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import parts
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import shrinking
 from nova_reservations.engine.waiting import retry
 from nova_reservations.objects import demand as demands
@@ -52,7 +52,7 @@ class ChangeWriter:
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
-        replan: replanning.Replan,
+        attempt: transactions.Attempt,
     ) -> None:
         """:raises: Conflict, NotEnoughResources, InvalidInput"""
         columns: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class ChangeWriter:
         if changes.name is not None:
             columns['name'] = changes.name
         if not changes.only_rename:
-            more, left = self._reschedule(session, seen, changes, now, replan)
+            more, left = self._reschedule(session, seen, changes, now, attempt)
             columns |= more
         if changes.acknowledged:
             columns |= self._acknowledge(session, seen, changes, now)
@@ -103,7 +103,7 @@ class ChangeWriter:
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
-        replan: replanning.Replan,
+        attempt: transactions.Attempt,
     ) -> tuple[dict[str, Any], Collection[int]]:
         """Write new dates and resources; return columns of the lease, and ids
         of the resources that promises of others have left for the lease."""
@@ -122,7 +122,7 @@ class ChangeWriter:
         elif _books(seen, lease):
             shrinking.check_none_leaves(session, self.types, seen)
             lease, left = self._rebook(
-                session, seen, lease, changed, now, replan
+                session, seen, lease, changed, now, attempt
             )
         else:
             self._move(session, lease, now)
@@ -176,7 +176,7 @@ class ChangeWriter:
         lease: objects.Lease,
         changed: Collection[str],
         now: datetime.datetime,
-        replan: replanning.Replan,
+        attempt: transactions.Attempt,
     ) -> tuple[objects.Lease, Collection[int]]:
         """Book the lease anew; return the new lease, and the ids of the
         resources that promises of others have left for it.
@@ -191,7 +191,12 @@ class ChangeWriter:
             session,
             lease,
             now,
-            allocations.Terms(held=before, recheck=changed, replan=replan),
+            allocations.Terms(
+                held=before,
+                recheck=changed,
+                attempt=attempt,
+                moves_promises=True,
+            ),
         )
         differs = (
             before != self._held(session, seen)

@@ -18,13 +18,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.engine import budgets
+from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import lease_terms
 from nova_reservations.engine.booking import limits
 from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import parts
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import openings
 from nova_reservations.objects import interval
 from nova_reservations.planner import openings as planner
@@ -192,7 +192,8 @@ class LeaseOffers:
                 lease,
                 outlook.now,
                 allocations.Terms(
-                    replan=replanning.Replan(here=True, budget=budget)
+                    attempt=transactions.Attempt(searches=True, budget=budget),
+                    moves_promises=True,
                 ),
                 explain=False,
             )

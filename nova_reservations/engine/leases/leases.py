@@ -33,7 +33,6 @@ from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import limits
 from nova_reservations.engine.booking import means
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.emptying import drain_candidates
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.leases import at_once
@@ -219,7 +218,8 @@ class Leases:
                     now,
                     allocations.Terms(
                         best_fit=attempt.number == 1,
-                        replan=replanning.Replan.of(attempt),
+                        attempt=attempt,
+                        moves_promises=True,
                     ),
                 )
                 if left:
@@ -316,7 +316,7 @@ class Leases:
                     seen,
                     changes,
                     now,
-                    replanning.Replan.of(attempt),
+                    attempt,
                 )
                 lease = leases.get(session, lease_id)
                 if lease.recorded:

@@ -25,7 +25,6 @@ from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import means
-from nova_reservations.engine.booking import replanning
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.pool import cordons
 from nova_reservations.objects import interval
@@ -177,7 +176,7 @@ class Maintenance:
                 draft,
                 now,
                 # Only in this transaction the host is not cordoned.
-                allocations.Terms(replan=replanning.HERE),
+                allocations.Terms(moves_promises=True),
             )
             if cordoned_at is not None:
                 cordon_rows.set_cordoned(session, host_id, cordoned_at, now)

@@ -218,9 +218,7 @@ class _Series:
     def _terms(self, lease: objects.Lease) -> allocations.Terms:
         return allocations.Terms(
             best_fit=self.attempt.number == 1,
-            replan=replanning.Replan(
-                is_allowed=False, budget=self.attempt.budget
-            ),
+            attempt=self.attempt,
             beside=self.all_plans.beside(self.planned, lease),
         )
 

@@ -276,9 +276,8 @@ class Walk:
                 allocations.Terms(
                     best_fit=attempt.number == 1,
                     among=offer.among,
-                    replan=replanning.Replan.of(attempt)
-                    if offer.moves_promises
-                    else replanning.NO,
+                    attempt=attempt,
+                    moves_promises=offer.moves_promises,
                 ),
             )
             leases.release(

@@ -10,10 +10,10 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine import budgets
+from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
 from nova_reservations.engine.booking import fixed_promises
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
@@ -137,7 +137,8 @@ class TestBudget:
                 lease,
                 region.now,
                 allocations.Terms(
-                    replan=replanning.Replan(here=True, budget=budget)
+                    attempt=transactions.Attempt(searches=True, budget=budget),
+                    moves_promises=True,
                 ),
             )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.bootstrap import Services
+from nova_reservations.engine.assembly import Services
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import limits

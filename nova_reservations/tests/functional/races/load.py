@@ -23,11 +23,11 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.bootstrap import Services
 from nova_reservations.db import api
 from nova_reservations.engine import assembly
 from nova_reservations.engine import clocks
 from nova_reservations.engine import resource_types
+from nova_reservations.engine.assembly import Services
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
