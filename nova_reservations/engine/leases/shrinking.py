@@ -24,6 +24,7 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 
 Holdings = Sequence[objects.Holding]
 
@@ -104,10 +105,11 @@ class Shrinking:
         self, lease: objects.Lease, part: _Slots, now: datetime.datetime
     ) -> int | None:
         kind = self.types[part.before.resource_type]
+        if not isinstance(kind, with_slots.WithSlots):
+            return None
         resources = tuple(holding.resource for holding in part.holdings)
         booking = base.Booking.looked_at(lease, part.before, resources, now)
-        held = kind.slots_held(booking)
-        return None if held is None else sum(held.values())
+        return sum(kind.slots_held(booking).values())
 
 
 def close(

@@ -22,6 +22,7 @@ from nova_reservations.db.leases import leases
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 
 CHOICES = 2
 """How often other slots are chosen in place of those that were taken
@@ -55,15 +56,15 @@ def update(kind: base.ResourceType, booking: base.Booking) -> Fewer | None:
     :raises: ClaimLost, CloudRefused, CloudUnavailable
     """
     demand = _demand(kind, booking)
-    held = kind.slots_held(booking) if demand is not None else None
-    if demand is None or held is None:
+    if demand is None or not isinstance(kind, with_slots.WithSlots):
         _update(kind, booking)
         return None
+    held = kind.slots_held(booking)
     usable = {resource.id for resource in booking.resources}
     for choice in itertools.count(1):
         kept = shrinking.kept(booking.slots, held, demand.slots, usable)
         _update(kind, _with(booking, kept))
-        held = kind.slots_held(booking) or {}
+        held = kind.slots_held(booking)
         there = _not_taken(kind, booking, kept)
         if not there and all(
             held.get(key, 0) <= count or count == booking.slots[key]
@@ -128,7 +129,7 @@ def _demand(
 
 
 def _not_taken(
-    kind: base.ResourceType, booking: base.Booking, kept: Mapping[int, int]
+    kind: with_slots.WithSlots, booking: base.Booking, kept: Mapping[int, int]
 ) -> set[int]:
     """Return the ids of resources of which Nova still has all slots, though
     none is to be kept: a server held one when they were to be taken away. That
