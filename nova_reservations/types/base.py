@@ -449,16 +449,6 @@ class ResourceType(abc.ABC):
         are not inspected, and nobody else has them."""
         return frozenset()
 
-    def slots_held(self, booking: Booking) -> Mapping[int, int] | None:
-        """Return resource id -> how many slots of an active reservation
-        servers hold there; None: nobody can tell, and none is given back."""
-        return None
-
-    def slots_offered(self, booking: Booking) -> Collection[int]:
-        """Return the ids of the resources on which Nova offers slots of an
-        active reservation; none for types without slots."""
-        return ()
-
     def remains(self, booking: Booking) -> Remains:
         """Inspect the resources that an active reservation had to leave,
         ``booking.left``; nobody else has them before they are vacated. By

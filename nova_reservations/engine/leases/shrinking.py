@@ -25,6 +25,7 @@ from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 
 Holdings = Sequence[objects.Holding]
 
@@ -88,10 +89,12 @@ class Shrinking:
         kind = self.types[part.before.resource_type]
         resources = tuple(holding.resource for holding in part.holdings)
         booking = base.Booking.looked_at(lease, part.before, resources, now)
-        if not part.is_whole:
-            return kind.slots_held(booking)
-        unused = {resource.id for resource in kind.unused(booking)}
-        return {each.id: int(each.id not in unused) for each in resources}
+        if part.is_whole:
+            unused = {resource.id for resource in kind.unused(booking)}
+            return {each.id: int(each.id not in unused) for each in resources}
+        if not isinstance(kind, with_slots.WithSlots):
+            return None
+        return kind.slots_held(booking)
 
 
 def close(

@@ -36,6 +36,7 @@ from nova_reservations.engine import steps
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 
 LOG = log.getLogger(__name__)
 
@@ -283,11 +284,10 @@ def _update(kind: base.ResourceType, booking: base.Booking) -> _Part | None:
     :raises: ClaimLost, CloudRefused, CloudUnavailable
     """
     demand = _fewer_slots(kind, booking)
-    held = kind.slots_held(booking) if demand is not None else None
-    if demand is None or held is None:
+    if demand is None or not isinstance(kind, with_slots.WithSlots):
         _align(kind, booking)
         return None
-    kept = _keep(kind, booking, demand.slots, held)
+    kept = _keep(kind, booking, demand.slots)
     count = sum(kept.values())
     left = {
         key: slots for key, slots in kept.items() if slots < booking.slots[key]
@@ -325,21 +325,16 @@ def _fewer_slots(
 
 
 def _keep(
-    kind: base.ResourceType,
-    booking: base.Booking,
-    wanted: int,
-    held: Mapping[int, int],
+    kind: with_slots.WithSlots, booking: base.Booking, wanted: int
 ) -> dict[int, int]:
     """Have Nova offer as many slots as are wanted; slots that were taken
-    meanwhile stay. Return resource id -> how many there are.
-
-    :param held: resource id -> slots that servers hold
-    """
+    meanwhile stay. Return resource id -> how many there are."""
+    held = kind.slots_held(booking)
     usable = {resource.id for resource in booking.resources}
     for choice in itertools.count(1):
         kept = shrinking.kept(booking.slots, held, wanted, usable)
         _align(kind, _with(booking, kept))
-        held = kind.slots_held(booking) or {}
+        held = kind.slots_held(booking)
         there = _not_taken(kind, booking, kept)
         if not there and all(
             held.get(key, 0) <= count or count == booking.slots[key]
@@ -356,7 +351,7 @@ def _keep(
 
 
 def _not_taken(
-    kind: base.ResourceType, booking: base.Booking, kept: Mapping[int, int]
+    kind: with_slots.WithSlots, booking: base.Booking, kept: Mapping[int, int]
 ) -> set[int]:
     """Return the ids of resources of which Nova still has all slots, though
     none is to be kept: a server held one when they were to be taken away. That

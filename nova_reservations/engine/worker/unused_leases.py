@@ -33,6 +33,7 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 
 LOG = log.getLogger(__name__)
 
@@ -71,7 +72,9 @@ class _Marks:
         reservation_id = booking.reservation.id
         if reservation_id in self.origins:
             return self.origins[reservation_id] == self.name
-        return bool(kind.slots_offered(booking))
+        return isinstance(kind, with_slots.WithSlots) and bool(
+            kind.slots_offered(booking)
+        )
 
 
 class UnusedLeases:

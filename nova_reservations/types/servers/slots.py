@@ -23,6 +23,7 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import at_once
 from nova_reservations.types import base
+from nova_reservations.types import with_slots
 from nova_reservations.types.servers import consume
 from nova_reservations.types.servers import end_actions
 from nova_reservations.types.servers import evacuation
@@ -83,7 +84,7 @@ PROPERTIES: Mapping[str, Any] = {
 """The part of a reservation's schema that both types understand."""
 
 
-class Slots(at_once.MadeAtOnce, offered.WithServers):
+class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
     shareable: ClassVar[bool] = True
 
     @abc.abstractmethod
