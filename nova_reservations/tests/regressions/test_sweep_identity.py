@@ -231,7 +231,10 @@ def test_who_knows_better_has_them_taken_away_by_the_audit(
 ):
     leave(*'abcd')
     auditor = audit.Audit(
-        region.database, cloud, region.services.lifecycle.bookings
+        region.database,
+        cloud,
+        region.services.lifecycle.bookings,
+        region.types,
     )
     for finding in auditor.findings(region.now):
         finding.repair()
@@ -277,7 +280,10 @@ def test_an_audit_of_an_empty_database_opens_no_host(region, make_region):
     region.active_lease()
     other = make_region()
     for finding in audit.Audit(
-        other.database, region.cloud, other.services.lifecycle.bookings
+        other.database,
+        region.cloud,
+        other.services.lifecycle.bookings,
+        other.types,
     ).findings(region.now):
         if finding.repair is not None:
             finding.repair()
