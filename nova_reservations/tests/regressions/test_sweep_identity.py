@@ -235,7 +235,10 @@ def test_an_administrator_has_leftovers_taken_away_by_the_audit(
 ):
     leave(*'abcd')
     auditor = audit.Audit(
-        region.database, cloud, region.services.lifecycle.bookings
+        region.database,
+        cloud,
+        region.services.lifecycle.bookings,
+        region.types,
     )
     for finding in auditor.findings(region.now):
         finding.repair()
@@ -281,7 +284,10 @@ def test_an_audit_of_an_empty_database_opens_no_host(region, make_region):
     region.active_lease()
     other = make_region()
     for finding in audit.Audit(
-        other.database, region.cloud, other.services.lifecycle.bookings
+        other.database,
+        region.cloud,
+        other.services.lifecycle.bookings,
+        other.types,
     ).findings(region.now):
         if finding.repair is not None:
             finding.repair()
