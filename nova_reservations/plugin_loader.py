@@ -96,12 +96,13 @@ def make(
     names: Collection[str],
     base: type[T],
     option: str,
-    required: type[BaseException],
+    required: type[BaseException] | None,
     *args: Any,
 ) -> dict[str, T]:
     """Return name -> an object of each of the classes that names stand for.
 
-    :param args: what each class is called with; the others are as of load()
+    :param args: what each class is called with; the others are as of load(),
+        and required also for those that can't be made
     """
     made: dict[str, T] = {}
     for name, plugin in load(
@@ -110,10 +111,13 @@ def make(
         try:
             made[name] = plugin(*args)
         except Exception as error:
-            raise required(
+            refusal = (
                 f'{option} names {name}: it can not be made: '
                 f'{type(error).__name__}: {error}'
-            ) from error
+            )
+            if required is not None:
+                raise required(refusal) from error
+            LOG.exception('%s', refusal)
     return made
 
 

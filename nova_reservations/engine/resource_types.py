@@ -180,12 +180,20 @@ def installed() -> dict[str, type[base.ResourceType]]:
 
 def switched_off(conf: cfg.ConfigOpts, cloud: ports.Cloud) -> Types:
     """Return the types that conf does not name, and may have left something
-    in their services."""
+    in their services. One that can't be made is no reason not to start."""
     return Types(
-        {
-            name: kind(cloud, conf)
-            for name, kind in installed().items()
-            if issubclass(kind, audited.Audited)
-            and name not in conf.reservations.resource_types
-        }
+        plugin_loader.make(
+            names.RESOURCE_TYPES,
+            [
+                name
+                for name, kind in installed().items()
+                if issubclass(kind, audited.Audited)
+                and name not in conf.reservations.resource_types
+            ],
+            base.ResourceType,  # type: ignore[type-abstract]
+            'An installed package',
+            None,
+            cloud,
+            conf,
+        )
     )

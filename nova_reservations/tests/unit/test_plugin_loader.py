@@ -9,9 +9,11 @@ from nova_reservations import plugin_loader
 from nova_reservations.compute import memory
 from nova_reservations.compute import resources
 from nova_reservations.compute import vcpu
+from nova_reservations.engine import resource_types
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.testing import fake_cloud
 from nova_reservations.types import base as types
+from nova_reservations.types.neutron import floatingip
 from nova_reservations.types.servers import host
 
 NAMESPACE = 'nova.compute.resources'
@@ -92,3 +94,19 @@ class TestWhatTheProcessCanNotDoWithout:
             exception.UnknownResourceType, match='it is no Monitor'
         ):
             self.make('physical:host', base=monitor.Monitor, conf=opts)
+
+
+def test_a_type_that_is_installed_only_and_fails_is_told_and_left_out(
+    opts, caplog, monkeypatch
+):
+    def fail(*_):
+        raise OSError('no licence')
+
+    opts.set_override('resource_types', ['physical:host'], 'reservations')
+    monkeypatch.setattr(floatingip.FloatingIP, '__init__', fail)
+    made = resource_types.switched_off(opts, fake_cloud.FakeCloud())
+    assert 'virtual:floatingip' not in made
+    assert {'virtual:network', 'virtual:stack'} <= made.keys()
+    assert 'names virtual:floatingip: it can not be made: OSError: no' in (
+        caplog.text
+    )
