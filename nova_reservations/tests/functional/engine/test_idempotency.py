@@ -82,17 +82,16 @@ def test_a_process_that_stops_before_the_commit_leaves_nothing(
 def test_a_request_that_was_too_late_gets_the_lease_of_the_first(
     region, monkeypatch
 ):
-    repeats, first = region.leases.repeats, []
-    made = repeats.made
+    made, first = idempotency.made, []
 
-    def both_have_seen_that_there_is_none(asked):
+    def both_have_seen_that_there_is_none(database, asked):
         if not first:
             monkeypatch.undo()
             first.append(host(region, key=asked))
             return None
-        return made(asked)
+        return made(database, asked)
 
-    monkeypatch.setattr(repeats, 'made', both_have_seen_that_there_is_none)
+    monkeypatch.setattr(idempotency, 'made', both_have_seen_that_there_is_none)
     assert host(region, key=key()).id == first[0].id
     assert len(all_leases(region)) == 1
 
@@ -102,10 +101,10 @@ def test_keys_are_known_for_a_day(region, monkeypatch):
     for name in range(5):
         host(region, start=name * 100, end=name * 100 + 1, key=key(name))
     region.now += DAY
-    region.leases.repeats.forget(region.now)
+    idempotency.forget(region.database, region.now)
     assert remembered(region) == 5
     region.now += datetime.timedelta(seconds=1)
-    region.leases.repeats.forget(region.now)
+    idempotency.forget(region.database, region.now)
     assert remembered(region) == 0
 
 
@@ -129,7 +128,7 @@ def test_a_project_has_so_many_keys_at_once(region, monkeypatch):
     host(region)
     host(region, project='other', key=key(project='other'))
     region.now += DAY + DAY
-    region.leases.repeats.forget(region.now)
+    idempotency.forget(region.database, region.now)
     host(region, key=key('third'))
 
 
