@@ -146,3 +146,32 @@ def _have(state: fake_state.State, server: str, place: Place) -> None:
         state.reservation_of.pop(server, None)
     else:
         state.reservation_of[server] = place.reservation_id
+
+
+def evacuated_to(state: fake_state.State, server: ports.Server) -> list[str]:
+    """Return the hosts to which a server may be evacuated; the first is
+    taken.
+
+    They have a free slot of its reservation. Without slots, each is the first
+    of an aggregate that has the old host no more: that of the server's
+    reservation, or any of its project if it named none. If the old host is not
+    enrolled, they are not enrolled either.
+    """
+    if server.uuid in state.reservation_of:
+        return state.free_slots(state.reservation_of[server.uuid])
+    if server.host not in state.marked:
+        return state.ordinary_hosts()
+    named = state.hints.get(server.uuid)
+    return [
+        min(members)
+        for key, members in state.aggregate_hosts.items()
+        if members
+        and server.host not in members
+        and (key == named or (not named and _owns(state, server, key)))
+    ]
+
+
+def _owns(
+    state: fake_state.State, server: ports.Server, reservation_id: str
+) -> bool:
+    return state.owners.get(reservation_id) == server.project_id

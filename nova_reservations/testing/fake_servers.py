@@ -459,28 +459,13 @@ class FakeServers:
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
-        """Move each server to the first host with a free slot of its
-        reservation. Without slots, move it to the first host of its
-        reservation's aggregate, unless that still has its old host; if the old
-        host is not enrolled, to the first working host that is not enrolled
-        either."""
         refused = {}
         for server in self._each(servers, check):
             self._state.write('evacuate')
             if server.uuid not in self._state.instances:
                 # It was deleted meanwhile.
                 continue
-            if server.uuid in self._state.reservation_of:
-                targets = self._state.free_slots(
-                    self._state.reservation_of[server.uuid]
-                )
-            elif server.host not in self._state.marked:
-                targets = self._state.ordinary_hosts()
-            else:
-                members = self._state.aggregate_hosts.get(
-                    self._state.hints.get(server.uuid, ''), set()
-                )
-                targets = [] if server.host in members else sorted(members)
+            targets = fake_moves.evacuated_to(self._state, server)
             service = self._state.services.get(server.host)
             if not service or not service.forced_down or not targets:
                 refused[server.uuid] = 'no valid host'

@@ -400,5 +400,5 @@ class Waiting:
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
     waiting = Waiting()
-    monkeypatch.setattr(bootstrap, 'time', waiting)
+    monkeypatch.setattr(assembly, 'time', waiting)
     return waiting

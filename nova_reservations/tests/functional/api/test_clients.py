@@ -212,10 +212,12 @@ def slots(services, cloud, settings):
         frozenset(),
         frozenset(),
     )
-    services.means.types |= {
-        'virtual:instance': instance.VirtualInstance(cloud, settings),
-        'flavor:instance': flavor.FlavorInstance(cloud, settings),
-    }
+    services.means.types.update(
+        {
+            'virtual:instance': instance.VirtualInstance(cloud, settings),
+            'flavor:instance': flavor.FlavorInstance(cloud, settings),
+        }
+    )
 
 
 def test_the_commands_of_instances(openstack, member, enrolled, slots):

@@ -288,7 +288,9 @@ def test_a_change_is_refused_that_was_made_for_what_has_changed(region, nodes):
     )
     region.change(lease, nodes=4)
     with pytest.raises(exception.Contended):
-        region.leases.changes.asked(region.see(lease), changes, region.now)
+        region.leases.change_writer.asked(
+            region.see(lease), changes, region.now
+        )
 
 
 # What else a lease can be

@@ -18,10 +18,12 @@ class Plugin(base.MetricPlugin):
         self.seen = []
         self.gone = []
         self.fails = False
+        self.is_busy = threading.Event()
         self.may_go = threading.Event()
         self.may_go.set()
 
     def on_cpu(self, instance, cpu_dict):
+        self.is_busy.set()
         self.may_go.wait()
         if self.fails:
             raise RuntimeError('of the plugin')
@@ -60,7 +62,9 @@ def test_the_collector_never_waits_and_the_oldest_batches_are_lost(
     thread = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
     thread.start()
-    for number in range(100):
+    thread.put(batch(0))
+    plugin.is_busy.wait()
+    for number in range(1, 100):
         thread.put(batch(number))
     warnings = [
         each.getMessage()
