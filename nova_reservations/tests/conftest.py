@@ -39,6 +39,7 @@ from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.testing import template
 from nova_reservations.tests import databases
+from nova_reservations.tests import lots
 from nova_reservations.tests import profile
 
 # No deadlines: the duration of an example depends on the machine's load.
@@ -84,6 +85,15 @@ def _fail_if_skipped(report):
     return report
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        '--by-lot',
+        action='store_true',
+        help='run each race on one database server, and half of the files '
+        'with a whole Nova, as the seed of pytest-randomly draws',
+    )
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport():
     return _fail_if_skipped((yield))
@@ -95,13 +105,21 @@ def pytest_make_collect_report():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, before ``-m`` selects tests by tier.
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Mark each test with its tier, before ``-m`` selects tests by tier; draw
+    those that run.
 
     Tests of the client, which may be collected in the same run, have no tier:
     they run where Nova is not installed.
     """
     here = pathlib.Path(__file__).parent
+    if config.getoption('by_lot'):
+        seed = config.getoption('randomly_seed')
+        left_out = [item for item in items if not lots.is_drawn(item, seed)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if lots.is_drawn(item, seed)]
     for item in items:
         if item.path.is_relative_to(here) and not any(
             item.get_closest_marker(tier) for tier in TIERS

@@ -29,11 +29,11 @@ def guard(count: int = ALL) -> hypothesis.settings:
 
 def steps() -> Iterator[int]:
     """Yield, without end, the numbers of the steps before which something
-    happens: all with ``--hypothesis-profile=all``, else every fourth one.
+    happens: all with ``--hypothesis-profile=all``, else every eighth one.
 
     Each test draws the first number at random. The seed of pytest-randomly,
     which a run prints, repeats the draw.
     """
     if hypothesis.settings.default.max_examples >= ALL:
         return itertools.count(1)
-    return itertools.count(random.randint(1, 4), 4)  # noqa: S311
+    return itertools.count(random.randint(1, 8), 8)  # noqa: S311

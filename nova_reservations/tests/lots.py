@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the tests that take longest run with ``--by-lot``.
+
+The seed of pytest-randomly, which a run prints, repeats the draw; runs with
+other seeds take others, and ``tools/full`` takes all.
+"""
+
+import pathlib
+import random
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+RACES = HERE / 'functional/races'
+WHOLE_NOVAS = HERE / 'functional/nova'
+SERVERS = ('mysql', 'postgresql')
+
+
+def is_drawn(item: pytest.Item, seed: int) -> bool:
+    """Return whether a test runs: each race on one of the database servers,
+    not on SQLite, which no cloud runs; and half of the files that start a
+    Nova.
+    """
+    if item.path.parent == RACES:
+        return _is_raced_on(item, seed)
+    if item.path.parent == WHOLE_NOVAS:
+        return _draw(f'{seed} {item.path.name}', (True, False)) is True
+    return True
+
+
+def _is_raced_on(item: pytest.Item, seed: int) -> bool:
+    callspec = getattr(item, 'callspec', None)
+    server = callspec and callspec.params.get('any_database')
+    if server not in ('sqlite', *SERVERS):
+        return True
+    race = item.nodeid.replace(server, '')
+    return server == _draw(f'{seed} {race}', SERVERS)
+
+
+def _draw(seed: str, among: tuple[object, ...]) -> object:
+    return random.Random(seed).choice(among)  # noqa: S311
