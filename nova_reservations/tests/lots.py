@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the tests that take longest run with ``--by-lot``.
+"""The tests that take longest, and which of them run with ``--by-lot``.
 
 The seed of pytest-randomly, which a run prints, repeats the draw; runs with
 other seeds take others, and ``tools/full`` takes all.
