@@ -5,7 +5,7 @@ Leases that wait are in the order of their arrival. New leases may overtake
 them, except while a worker is trying a lease that waits: new leases do not get
 resources that this lease could have.
 
-Decision 0008: doc/source/decisions/0008-leases-that-wait-have-an-order
+Decision 0026: doc/source/decisions/0026-one-walk-of-the-queue
 """
 
 from collections.abc import Iterable
