@@ -47,10 +47,10 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_hosts(parser: argparse.ArgumentParser, nargs: str = '+') -> None:
+def add_hosts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'names',
-        nargs=nargs,
+        nargs='+',
         metavar='ID|NAME',
         help='number, service host or hypervisor hostname of an enrolled host',
     )
