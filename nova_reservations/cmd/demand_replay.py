@@ -2,9 +2,7 @@
 """``nova-reservations-manage demand replay``."""
 
 import argparse
-from collections.abc import Callable
 from collections.abc import Sequence
-import datetime
 import json
 import sys
 from typing import Any
@@ -14,6 +12,7 @@ import prettytable
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.cmd import parsers
 from nova_reservations.engine import assembly
 from nova_reservations.engine.outlook import replay
 from nova_reservations.objects import refusal
@@ -21,19 +20,14 @@ from nova_reservations.objects import refusal
 MOST_HOSTS = 10_000
 """The maximum number of hosts that can be added for a replay."""
 
-_Find = Callable[[assembly.Services, str], objects.Host]
 
-
-def add_parser(
-    group: Any, add: Callable[..., argparse.ArgumentParser], find: _Find
-) -> argparse.ArgumentParser:
-    """:param find: returns the host with a given name"""
-    parser = add(
+def add_parser(group: Any) -> None:
+    parser = parsers.command(
         group,
         'replay',
         'tell which of them more hosts would have had room for, beside all '
         'that is booked; nothing is written',
-        lambda services, arguments: _act(services, arguments, find),
+        _act,
     )
     parser.add_argument(
         '--add-hosts',
@@ -54,9 +48,9 @@ def add_parser(
         ('end', 'only what was asked for before this day'),
     ):
         parser.add_argument(
-            f'--{name}', type=day, metavar='YYYY-MM-DD', help=text
+            f'--{name}', type=parsers.day, metavar='YYYY-MM-DD', help=text
         )
-    return parser
+    parsers.add_format(parser)
 
 
 def _count(text: str) -> int:
@@ -67,23 +61,11 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def day(text: str) -> datetime.datetime:
-    """Parse a day of the command line; return its beginning in UTC.
-
-    :raises: argparse.ArgumentTypeError
-    """
-    try:
-        begin = datetime.datetime.strptime(text, '%Y-%m-%d')
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f'"{text}": a day such as 2027-03-01 is wanted'
-        ) from error
-    return begin.replace(tzinfo=datetime.UTC)
-
-
-def _act(services: assembly.Services, arguments: Any, find: _Find) -> int:
+def _act(services: assembly.Services, arguments: Any) -> int:
     query = refusal.RefusalQuery(start=arguments.start, end=arguments.end)
-    like = find(services, arguments.like).id if arguments.like else None
+    like = (
+        parsers.host(services, arguments.like).id if arguments.like else None
+    )
     more = arguments.add_hosts
     try:
         now, after = (

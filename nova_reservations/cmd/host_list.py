@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nova-reservations-manage host list``."""
 
+from collections.abc import Mapping
 import json
 from typing import Any
 
@@ -41,11 +42,8 @@ def show(services: assembly.Services, arguments: Any) -> int:
                 facts.vcpus,
                 facts.memory_mb,
                 facts.local_gb,
-                _reservable(host),
-                ', '.join(
-                    f'{name}={value}'
-                    for name, value in host.properties.items()
-                ),
+                reservable(host),
+                pairs(host.properties),
             ]
         )
     print(table)
@@ -73,9 +71,13 @@ def _as_json(host: objects.Host) -> dict[str, Any]:
     }
 
 
-def _reservable(host: objects.Host) -> str:
-    """Return whether a new lease may get the host, and if not, why."""
-    held = holds.forbidding(host, holds.Use.PROMISE)
+def pairs(values: Mapping[str, Any]) -> str:
+    return ', '.join(f'{name}={value}' for name, value in values.items())
+
+
+def reservable(known: objects.Host | objects.Inventoried) -> str:
+    """Return whether a new lease may get it, and if not, why."""
+    held = holds.forbidding(known, holds.Use.PROMISE)
     if not held:
         return 'True'
     return f'False ({", ".join(hold.reason for hold in held)})'

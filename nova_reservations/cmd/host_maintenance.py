@@ -11,6 +11,8 @@ from typing import Any
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.api.views import hosts as view
+from nova_reservations.cmd import parsers
 from nova_reservations.engine import assembly
 from nova_reservations.engine.leases import maintenance
 
@@ -18,7 +20,6 @@ OPERATORS = 'operators'
 """The owner of the maintenance leases that this command creates; it is no
 project of keystone."""
 
-_Find = Callable[[assembly.Services, str], objects.Host]
 _TEXTS = {
     'cordon': 'give hosts to no new lease; leases that have not begun get '
     'others, where there are any',
@@ -29,27 +30,11 @@ _TEXTS = {
 }
 
 
-def add_parsers(
-    group: Any, add_parser: Callable[..., Any], find: _Find
-) -> None:
-    """:param find: returns the host with a given name"""
+def add_parsers(group: Any) -> None:
     for action, text in _TEXTS.items():
-        parser = add_parser(
-            group,
-            action,
-            text,
-            lambda services, arguments: _act(services, arguments, find),
-        )
-        parser.add_argument(
-            'names',
-            nargs='+',
-            metavar='ID|NAME',
-            help='number, service host or hypervisor hostname of an enrolled '
-            'host',
-        )
-        parser.add_argument(
-            '-f', '--format', choices=('text', 'json'), default='text'
-        )
+        parser = parsers.command(group, action, text, _act)
+        parsers.add_hosts(parser)
+        parsers.add_format(parser)
         if action == 'drain':
             parser.add_argument(
                 '--servers',
@@ -72,13 +57,13 @@ def add_parsers(
                 )
 
 
-def _act(services: assembly.Services, arguments: Any, find: _Find) -> int:
+def _act(services: assembly.Services, arguments: Any) -> int:
     exit_code = 0
     shown = []
     for name in arguments.names:
         try:
             now = services.clock.now()
-            host = find(services, name)
+            host = parsers.host(services, name)
             held = _ACTIONS[arguments.action](services, host, arguments, now)
         except exception.ReservationsError as error:
             print(f'{name}: {error}', file=sys.stderr)
@@ -154,16 +139,5 @@ def _shown(held: maintenance.Affected) -> dict[str, Any]:
         'cordoned': held.host.cordoned_at is not None,
         'lease_id': held.window and held.window.id,
         'servers': [*held.servers],
-        'leases': [
-            {
-                'id': each.lease_id,
-                'project_id': each.project_id,
-                'status': str(each.status),
-                'start_date': dates.show(each.start_date),
-                'end_date': dates.show(each.end_date),
-                'leaving': each.is_leaving,
-                'reason': each.stays_because,
-            }
-            for each in held.occupants
-        ],
+        'leases': [view.occupant(each) for each in held.occupants],
     }

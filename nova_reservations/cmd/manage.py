@@ -4,7 +4,6 @@
 All commands may be repeated: they leave alone what is done already.
 """
 
-import argparse
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -20,13 +19,12 @@ from oslo_config import cfg
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import validation
-from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.cloud import time_limits
 from nova_reservations.cmd import demand_replay
 from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import metrics
+from nova_reservations.cmd import parsers
 from nova_reservations.cmd import process
 from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
@@ -66,18 +64,20 @@ def run(conf: cfg.ConfigOpts, services: assembly.Services) -> int:
 
 
 def _add_parsers(commands: Any) -> None:
-    database = _group(commands, 'db', 'the tables of reservations')
+    database = parsers.group(commands, 'db', 'the tables of reservations')
     for name, text, act in (
         ('sync', 'bring them to what this code needs', _db_sync),
         ('version', 'print their revision', _db_version),
     ):
-        _add_format(_parser(database, name, text, act))
-    purge.add_parser(database, _parser, demand_replay.day)
+        parsers.add_format(parsers.command(database, name, text, act))
+    purge.add_parser(database)
 
     _add_host_parsers(commands)
-    resources = _group(commands, 'resource', 'what can be leased beside hosts')
-    resource_commands.add_parsers(resources, _parser, _property)
-    heal = _parser(
+    resources = parsers.group(
+        commands, 'resource', 'what can be leased beside hosts'
+    )
+    resource_commands.add_parsers(resources)
+    heal = parsers.command(
         commands,
         'heal',
         'move leases off hosts that failed with many others of their cell, '
@@ -91,18 +91,18 @@ def _add_parsers(commands: Any) -> None:
         help='number, service host or hypervisor hostname of an enrolled '
         'host; without any: all hosts that are not healed for that reason',
     )
-    _add_format(heal)
-    demand = _group(commands, 'demand', 'leases that were refused')
-    _add_format(demand_replay.add_parser(demand, _parser, _find))
-    metrics.add_parser(commands, _parser)
-    look = _parser(
+    parsers.add_format(heal)
+    demand = parsers.group(commands, 'demand', 'leases that were refused')
+    demand_replay.add_parser(demand)
+    metrics.add_parser(commands)
+    look = parsers.command(
         commands,
         'audit',
         'report errors of leases and hosts in the database, in Nova, '
         'placement, Neutron, Cinder and Heat; exit 1 if there are any',
         _audit,
     )
-    _add_format(look)
+    parsers.add_format(look)
     look.add_argument(
         '--repair',
         action='store_true',
@@ -111,11 +111,11 @@ def _add_parsers(commands: Any) -> None:
 
 
 def _add_host_parsers(commands: Any) -> None:
-    hosts = _group(commands, 'host', 'the hosts that can be leased')
-    listing = _parser(hosts, 'list', 'list them', host_list.show)
-    _add_format(listing)
-    host_maintenance.add_parsers(hosts, _parser, _find)
-    add = _parser(
+    hosts = parsers.group(commands, 'host', 'the hosts that can be leased')
+    listing = parsers.command(hosts, 'list', 'list them', host_list.show)
+    parsers.add_format(listing)
+    host_maintenance.add_parsers(hosts)
+    add = parsers.command(
         hosts,
         'add',
         'enroll empty compute hosts; repair those that are enrolled',
@@ -127,76 +127,24 @@ def _add_host_parsers(commands: Any) -> None:
         metavar='NAME',
         help='service host, hypervisor hostname, or UUID of the compute node',
     )
-    add.add_argument(
-        '--property',
-        dest='properties',
-        action='append',
-        default=[],
-        type=_property,
-        metavar='NAME=VALUE',
-        help='what users may ask for in resource_properties; may be repeated',
-    )
+    parsers.add_properties(add)
     add.add_argument(
         '--wait',
         action='store_true',
         help='return when they are reservable; exit 1 if one is not after '
         '[reservations] build_wait',
     )
-    _add_format(add)
-    remove = _parser(
+    parsers.add_format(add)
+    remove = parsers.command(
         hosts, 'remove', 'open hosts to everybody again', _host_remove
     )
-    remove.add_argument(
-        'names',
-        nargs='+',
-        metavar='ID|NAME',
-        help='number, service host or hypervisor hostname of an enrolled host',
-    )
-    _add_format(remove)
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '-f',
-        '--format',
-        choices=('text', 'json'),
-        default='text',
-        help='json: one object, or list, for programs',
-    )
-
-
-def _group(commands: Any, name: str, text: str) -> Any:
-    group = commands.add_parser(name, help=text, description=text)
-    return group.add_subparsers(dest='action', required=True)
-
-
-def _parser(
-    group: Any,
-    name: str,
-    text: str,
-    act: Callable[[assembly.Services, Any], int],
-) -> argparse.ArgumentParser:
-    parser = group.add_parser(name, help=text, description=text)
-    parser.set_defaults(act=act)
-    return parser
+    parsers.add_hosts(remove)
+    parsers.add_format(remove)
 
 
 COMMAND = cfg.SubCommandOpt(
     'command', title='Commands', handler=_add_parsers, help='what to do'
 )
-
-
-def _property(text: str) -> tuple[str, str]:
-    name, found, value = text.partition('=')
-    try:
-        if not found:
-            raise exception.InvalidInput('NAME=VALUE is wanted')
-        # The API accepts the same names and values.
-        validation.check_storable({name: value})
-        schemas.OWN_PROPERTIES.check({name: value})
-    except exception.InvalidInput as error:
-        raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
-    return name, value
 
 
 def _db_sync(services: assembly.Services, arguments: Any) -> int:
@@ -332,13 +280,15 @@ def _host_remove(services: assembly.Services, arguments: Any) -> int:
 
 
 def _remove(services: assembly.Services, name: str) -> str:
-    host = _find(services, name)
+    host = parsers.host(services, name)
     services.hosts.enrolment.remove(host.id, services.database.now())
     return f'Host {host.facts.service_host} is no longer enrolled'
 
 
 def _heal(services: assembly.Services, arguments: Any) -> int:
-    names = {_find(services, name).resource.name for name in arguments.names}
+    names = {
+        parsers.host(services, name).resource.name for name in arguments.names
+    }
     released = mass_failure.release(
         services.database, objects.HOST, names, services.clock.now()
     )
@@ -355,20 +305,6 @@ def _heal(services: assembly.Services, arguments: Any) -> int:
     if not arguments.names and not released:
         print('No hosts have failed with many others: nothing to do')
     return 0
-
-
-def _find(services: assembly.Services, name: str) -> objects.Host:
-    if name.isdecimal() and len(name) < 10:
-        return services.hosts.get(int(name))
-    found = services.hosts.find(objects.HostQuery(name=name))
-    if not found:
-        raise exception.NotFound(kind='Host', id=name)
-    if len(found) > 1:
-        raise exception.AmbiguousHost(
-            f'{len(found)} hosts are named {name}: use the ID of one of them, '
-            'as "host list" shows it'
-        )
-    return found[0]
 
 
 def _each(arguments: Any, act: Callable[[str], str]) -> int:

@@ -2,7 +2,6 @@
 """``nova-reservations-manage metrics``: metrics in Prometheus' format."""
 
 import argparse
-from collections.abc import Callable
 from collections.abc import Iterable
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ import prometheus_client
 from prometheus_client import core
 from prometheus_client import registry
 
+from nova_reservations.cmd import parsers
 from nova_reservations.db import migration
 from nova_reservations.engine import assembly
 from nova_reservations.engine.record import service_metrics
@@ -19,8 +19,8 @@ SUFFIX = '.prom'
 """The suffix of files that node_exporter's textfile collector reads."""
 
 
-def add_parser(commands: Any, parser: Callable[..., Any]) -> None:
-    metrics = parser(
+def add_parser(commands: Any) -> None:
+    metrics = parsers.command(
         commands,
         'metrics',
         'print metrics of leases, hosts and the engine for Prometheus, as '

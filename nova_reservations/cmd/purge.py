@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nova-reservations-manage db purge``."""
 
-from collections.abc import Callable
-import datetime
 import json
 import sys
 from typing import Any
 
+from nova_reservations.cmd import parsers
 from nova_reservations.engine import assembly
 from nova_reservations.engine.record import purge
 
 
-def add_parser(
-    group: Any,
-    add_parser: Callable[..., Any],
-    day: Callable[[str], datetime.datetime],
-) -> None:
-    """:param day: parses a day"""
-    parser = add_parser(
+def add_parser(group: Any) -> None:
+    parser = parsers.command(
         group,
         'purge',
         'delete leases that are over, in batches of whole leases; it may be '
@@ -36,7 +30,7 @@ def add_parser(
         parser.add_argument(
             f'--{name}',
             required=is_required,
-            type=day,
+            type=parsers.day,
             metavar='YYYY-MM-DD',
             help=text,
         )
@@ -45,13 +39,7 @@ def add_parser(
         action='store_true',
         help='print what would be deleted, and delete nothing',
     )
-    parser.add_argument(
-        '-f',
-        '--format',
-        choices=('text', 'json'),
-        default='text',
-        help='json: one object, for programs',
-    )
+    parsers.add_format(parser)
 
 
 def _purge(services: assembly.Services, arguments: Any) -> int:

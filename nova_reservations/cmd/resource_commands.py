@@ -3,7 +3,6 @@
 
 import argparse
 from collections.abc import Callable
-from collections.abc import Mapping
 import json
 import sys
 from typing import Any
@@ -14,19 +13,15 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.views import resources as view
+from nova_reservations.cmd import host_list
+from nova_reservations.cmd import parsers
 from nova_reservations.engine import assembly
-from nova_reservations.objects import holds
 
 COLUMNS = ('ID', 'Name', 'Inventories', 'Properties', 'Reservable')
 
-_AddParser = Callable[..., argparse.ArgumentParser]
 
-
-def add_parsers(
-    group: Any, add_parser: _AddParser, read_property: Any
-) -> None:
-    """:param read_property: parses a property into its name and value"""
-    listing = add_parser(group, 'list', 'list those of a type', _list)
+def add_parsers(group: Any) -> None:
+    listing = parsers.command(group, 'list', 'list those of a type', _list)
     listing.add_argument('type', metavar='TYPE', help='as its plugin names it')
     for name, text, act in (
         ('add', 'add one that can be leased', _add),
@@ -34,18 +29,19 @@ def add_parsers(
         ('show', 'show one, and which leases have it', _show),
         ('remove', 'remove one that no lease has', _remove),
     ):
-        parser = add_parser(group, name, text, act)
+        parser = parsers.command(group, name, text, act)
         parser.add_argument('type', metavar='TYPE')
         parser.add_argument('resource', metavar='NAME')
         if name in ('add', 'set'):
-            _add_amounts(parser, read_property)
+            _add_inventories(parser)
+            parsers.add_properties(parser)
         if name == 'set':
             _add_changes(parser)
-        _add_format(parser)
-    _add_format(listing)
+        parsers.add_format(parser)
+    parsers.add_format(listing)
 
 
-def _add_amounts(parser: argparse.ArgumentParser, read_property: Any) -> None:
+def _add_inventories(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--inventory',
         dest='inventories',
@@ -54,15 +50,6 @@ def _add_amounts(parser: argparse.ArgumentParser, read_property: Any) -> None:
         type=_inventory,
         metavar='CLASS=N',
         help='so many units of a resource class; may be repeated',
-    )
-    parser.add_argument(
-        '--property',
-        dest='properties',
-        action='append',
-        default=[],
-        type=read_property,
-        metavar='NAME=VALUE',
-        help='what users may ask for in resource_properties; may be repeated',
     )
 
 
@@ -93,12 +80,6 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '-f', '--format', choices=('text', 'json'), default='text'
-    )
-
-
 def _inventory(text: str) -> tuple[str, int]:
     name, _, units = text.partition('=')
     if not (name and units.isascii() and units.isdecimal()):
@@ -123,19 +104,13 @@ def _list(services: assembly.Services, arguments: Any) -> int:
 
 
 def _row(known: objects.Inventoried) -> list[Any]:
-    held = holds.forbidding(known, holds.Use.PROMISE)
-    reasons = ', '.join(hold.reason for hold in held)
     return [
         known.id,
         known.name,
-        _pairs(known.inventories),
-        _pairs(known.properties),
-        f'False ({reasons})' if held else 'True',
+        host_list.pairs(known.inventories),
+        host_list.pairs(known.properties),
+        host_list.reservable(known),
     ]
-
-
-def _pairs(values: Mapping[str, Any]) -> str:
-    return ', '.join(f'{name}={value}' for name, value in values.items())
 
 
 def _add(services: assembly.Services, arguments: Any) -> int:

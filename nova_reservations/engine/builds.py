@@ -84,7 +84,4 @@ class Builds:
 
 def named(servers: Collection[str]) -> str:
     """Return a list of servers for an operator, cut if it is long."""
-    more = len(servers) - MOST_TOLD
-    return ', '.join(sorted(servers)[:MOST_TOLD]) + (
-        f' and {more} more' if more > 0 else ''
-    )
+    return objects.few(sorted(servers), MOST_TOLD)

@@ -38,6 +38,7 @@ from nova_reservations.objects.names import slot_class
 from nova_reservations.objects.names import SLOTS
 from nova_reservations.objects.names import slots_of
 from nova_reservations.objects.names import TARGETED
+from nova_reservations.objects.reasons import few
 from nova_reservations.objects.reasons import plural
 from nova_reservations.objects.reasons import Reason
 from nova_reservations.objects.sharing import NOBODY
@@ -77,6 +78,7 @@ __all__ = (
     'Resource',
     'ResourceQuery',
     'Sharers',
+    'few',
     'group_id',
     'is_id',
     'plural',

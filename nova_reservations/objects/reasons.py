@@ -2,6 +2,7 @@
 """Reasons for which a lease waits, or has failed."""
 
 from collections.abc import Iterable
+from collections.abc import Sequence
 import dataclasses
 import re
 from typing import Self
@@ -21,6 +22,13 @@ _BETWEEN = re.compile(r'[,;] ')
 def plural(number: int, one: str, several: str) -> str:
     """Return the number with the words for one, or for several."""
     return f'{number} {one if number == 1 else several}'
+
+
+def few(items: Sequence[str], most: int = 5) -> str:
+    """Return the first of the items, with the count of those left out."""
+    named = ', '.join(items[:most])
+    more = len(items) - most
+    return f'{named} and {more} more' if more > 0 else named
 
 
 def fit(reason: str) -> str:

@@ -48,7 +48,7 @@ FIELDS = {**FACTS, **_DETAILS}
 """All fields of a host. The operator's properties are in the same object, so
 they can't have these names."""
 
-_NEVER: dict[str, Any] = {'not': {}}
+NEVER: dict[str, Any] = {'not': {}}
 PROPERTY_NAME = {
     'type': 'string',
     'maxLength': 64,
@@ -69,10 +69,22 @@ PROPERTY = {
     'minimum': -(2**63),
     'maximum': 2**63,
 }
-NULLABLE_PROPERTY = {
-    **PROPERTY,
-    'type': ['string', 'number', 'boolean', 'null'],
+GIVEN_PROPERTIES = {
+    'type': 'object',
+    'propertyNames': PROPERTY_NAME,
+    'additionalProperties': PROPERTY,
+    'maxProperties': 256,
 }
+"""The properties that operators give a resource."""
+
+NULLABLE_PROPERTIES = {
+    **GIVEN_PROPERTIES,
+    'additionalProperties': {
+        **PROPERTY,
+        'type': ['string', 'number', 'boolean', 'null'],
+    },
+}
+"""As above, where null says that it has no such property, or no more."""
 
 _DETAIL = {
     **parameters.BOOLEAN,
@@ -109,43 +121,33 @@ SORTED_BY_NAME = frozenset({'name', 'hypervisor_hostname'})
 
 CREATE = validation.Schema(
     {
+        **NULLABLE_PROPERTIES,
         'title': 'NewHost',
-        'type': 'object',
         'properties': {
-            **dict.fromkeys(FIELDS, _NEVER),
+            **dict.fromkeys(FIELDS, NEVER),
             'name': parameters.NAME,
         },
         'required': ['name'],
-        'propertyNames': PROPERTY_NAME,
-        # null: it has no such property.
-        'additionalProperties': NULLABLE_PROPERTY,
-        'maxProperties': 256,
     }
 )
 
 OWN_PROPERTIES = validation.Schema(
     {
-        'type': 'object',
-        'properties': {**dict.fromkeys(FIELDS, _NEVER), 'name': _NEVER},
-        'propertyNames': PROPERTY_NAME,
-        'additionalProperties': PROPERTY,
+        **GIVEN_PROPERTIES,
+        'properties': dict.fromkeys([*FIELDS, 'name'], NEVER),
     }
 )
 """The properties of a host by themselves, as commands take them."""
 
 UPDATE = validation.Schema(
     {
+        **NULLABLE_PROPERTIES,
         'title': 'ChangedHost',
-        'type': 'object',
         # The host's name, and what clients send back that they have read.
         'properties': {
             **parameters.as_shown(FIELDS),
             'name': parameters.NAME,
         },
-        'propertyNames': PROPERTY_NAME,
-        # null removes the property.
-        'additionalProperties': NULLABLE_PROPERTY,
-        'maxProperties': 256,
     }
 )
 
@@ -199,14 +201,13 @@ CALENDAR = validation.Schema(
             'description': f'a number from 1 to {CALENDAR_HOSTS}',
         },
         marker={
-            'type': 'string',
-            'pattern': r'\A[0-9]{1,9}\Z',
+            **ID,
             'description': 'the number of the last host of the page before',
         },
     )
 )
 
-_REQUIREMENTS = {
+REQUIREMENTS = {
     'type': 'string',
     'maxLength': 4096,
     'description': 'as in a reservation of hosts: only those that meet it '
@@ -219,8 +220,8 @@ CAPACITY = validation.Schema(
         start=parameters.DATE,
         end=parameters.DATE,
         step=parameters.DURATION,
-        hypervisor_properties=_REQUIREMENTS,
-        resource_properties=_REQUIREMENTS,
+        hypervisor_properties=REQUIREMENTS,
+        resource_properties=REQUIREMENTS,
         availability_zone=parameters.NAME,
         flavor_id={
             'type': 'string',

@@ -19,14 +19,13 @@ _PHYSICAL_NETWORK = {
     'maxLength': 64,
     'description': 'its name in Neutron',
 }
-_NEVER: dict[str, Any] = {'not': {}}
 
 CREATE = validation.Schema(
     {
+        **hosts.NULLABLE_PROPERTIES,
         'title': 'NewNetwork',
-        'type': 'object',
         'properties': {
-            **dict.fromkeys((*_SHOWN, 'name'), _NEVER),
+            **dict.fromkeys((*_SHOWN, 'name'), hosts.NEVER),
             'network_type': _TYPE,
             'physical_network': _PHYSICAL_NETWORK,
             'segment_id': {
@@ -45,10 +44,6 @@ CREATE = validation.Schema(
             },
         },
         'required': list(segments.FACTS),
-        'propertyNames': hosts.PROPERTY_NAME,
-        # null: it has no such property.
-        'additionalProperties': hosts.NULLABLE_PROPERTY,
-        'maxProperties': 256,
     }
 )
 

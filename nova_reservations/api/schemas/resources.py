@@ -6,11 +6,7 @@ from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import parameters
 from nova_reservations.objects import inventoried
 
-ID = {
-    'type': 'string',
-    'pattern': r'\A[0-9]{1,9}\Z',
-    'description': 'the number of a resource',
-}
+ID = {**hosts.ID, 'description': 'the number of a resource'}
 
 _TYPE = {
     'type': 'string',
@@ -31,13 +27,6 @@ _INVENTORIES = {
     'additionalProperties': _TOTAL,
     'maxProperties': 64,
     'description': 'resource class -> how many units of it leases can have',
-}
-_PROPERTIES = {
-    'type': 'object',
-    'propertyNames': hosts.PROPERTY_NAME,
-    'additionalProperties': hosts.PROPERTY,
-    'maxProperties': 256,
-    'description': 'what leases may require',
 }
 
 
@@ -68,7 +57,10 @@ CREATE = validation.Schema(
                     'default it follows from its name',
                 },
                 inventories=_INVENTORIES,
-                properties=_PROPERTIES,
+                properties={
+                    **hosts.GIVEN_PROPERTIES,
+                    'description': 'what leases may require',
+                },
             ),
         }
     )
@@ -88,11 +80,7 @@ UPDATE = validation.Schema(
                 'there is none any more',
             },
             properties={
-                **_PROPERTIES,
-                'additionalProperties': {
-                    **hosts.PROPERTY,
-                    'type': ['string', 'number', 'boolean', 'null'],
-                },
+                **hosts.NULLABLE_PROPERTIES,
                 'description': 'these alone; null: it has it no more',
             },
             cordoned={
@@ -153,12 +141,6 @@ ALLOCATIONS_RESPONSE = validation.Schema(
     parameters.page_of('allocations', hosts.allocation('name'))
 )
 
-_REQUIREMENTS = {
-    'type': 'string',
-    'maxLength': 4096,
-    'description': 'only resources that meet it are counted',
-}
-
 CAPACITY = validation.Schema(
     parameters.requiring(
         ['resource_type', 'start', 'end'],
@@ -167,7 +149,10 @@ CAPACITY = validation.Schema(
         start=parameters.DATE,
         end=parameters.DATE,
         step=parameters.DURATION,
-        resource_properties=_REQUIREMENTS,
+        resource_properties={
+            **hosts.REQUIREMENTS,
+            'description': 'only resources that meet it are counted',
+        },
     )
 )
 CAPACITY_RESPONSE = hosts.capacity_response(

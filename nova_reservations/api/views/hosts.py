@@ -167,16 +167,17 @@ def held(found: maintenance.Affected) -> dict[str, Any]:
         'host': show_in_detail(found.host),
         'lease_id': found.window and found.window.id,
         'servers': [*found.servers],
-        'leases': [
-            {
-                'id': each.lease_id,
-                'project_id': each.project_id,
-                'status': each.status,
-                'start_date': dates.show(each.start_date),
-                'end_date': dates.show(each.end_date),
-                'leaving': each.is_leaving,
-                'reason': each.stays_because,
-            }
-            for each in found.occupants
-        ],
+        'leases': [occupant(each) for each in found.occupants],
+    }
+
+
+def occupant(found: objects.Occupant) -> dict[str, Any]:
+    return {
+        'id': found.lease_id,
+        'project_id': found.project_id,
+        'status': found.status,
+        'start_date': dates.show(found.start_date),
+        'end_date': dates.show(found.end_date),
+        'leaving': found.is_leaving,
+        'reason': found.stays_because,
     }

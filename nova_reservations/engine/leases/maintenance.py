@@ -33,9 +33,6 @@ from nova_reservations.objects import states
 MOST = 1000
 """The most servers that are listed."""
 
-NAMED = 5
-"""The most leases that a refusal names."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Affected:
@@ -192,13 +189,13 @@ class Maintenance:
             found = cordon_rows.find(
                 session, host.id, interval.Interval(asked.start, asked.end)
             )
-        named = ', '.join(
-            f'{each.lease_id} of project {each.project_id} until '
-            f'{each.end_date:%Y-%m-%d %H:%M}'
-            for each in found[:NAMED]
+        named = objects.few(
+            [
+                f'{each.lease_id} of project {each.project_id} until '
+                f'{each.end_date:%Y-%m-%d %H:%M}'
+                for each in found
+            ]
         )
-        if len(found) > NAMED:
-            named += f' and {len(found) - NAMED} more'
         return exception.HostInUse(
             host=host.facts.service_host,
             reason='leases that can not be moved have it in this window: '

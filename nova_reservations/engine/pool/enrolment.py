@@ -487,8 +487,7 @@ def _occupants(occupancy: ports.Occupancy) -> str:
     kinds['servers'] = [server.uuid for server in occupancy.servers]
     kinds['placement allocations of'] = list(occupancy.leftovers)
     return ', '.join(
-        f'{kind} {", ".join(names[:5])}'
-        + (f' and {len(names) - 5} more' if len(names) > 5 else '')
+        f'{kind} {objects.few(names)}'
         for kind, names in kinds.items()
         if names
     )

@@ -39,9 +39,6 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.types import enrols
 
-NAMED = 5
-"""The most leases that a refusal names."""
-
 _IDS = uuid.UUID('5f2b9a0e-6d3c-4c62-9a51-6d6a1f5c2e07')
 """The namespace of the UUIDs of resources that have none in the cloud."""
 
@@ -481,8 +478,4 @@ def _peak(
 
 
 def _named(leases: Collection[str]) -> str:
-    known = list(dict.fromkeys(leases))
-    named = ', '.join(known[:NAMED])
-    if len(known) > NAMED:
-        named += f' and {len(known) - NAMED} more'
-    return named
+    return objects.few([*dict.fromkeys(leases)])
