@@ -6,6 +6,7 @@ Decision 0060: doc/source/decisions/0060-leases-wait-for-no-message
 """
 
 from collections.abc import Callable
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -34,23 +35,17 @@ _AFTER_END = frozenset(
 )
 
 
+@dataclasses.dataclass(eq=False)
 class Messages:
-    """:param actions: the event actions that send messages.
+    """:ivar actions: the event actions that send messages.
 
-    :param clock: returns the time of the database.
+    :ivar clock: returns the time of the database.
     """
 
-    def __init__(
-        self,
-        database: api.Database,
-        actions: offered.Actions,
-        notify: ports.Notifier,
-        clock: Callable[[], datetime.datetime],
-    ) -> None:
-        self.database = database
-        self.actions = actions
-        self.notify = notify
-        self.clock = clock
+    database: api.Database
+    actions: offered.Actions
+    notify: ports.Notifier
+    clock: Callable[[], datetime.datetime]
 
     def send(
         self,

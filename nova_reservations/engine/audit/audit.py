@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -34,18 +35,12 @@ PATIENCE = datetime.timedelta(seconds=60)
 workers."""
 
 
+@dataclasses.dataclass(eq=False)
 class Audit:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        bookings: bookings.Bookings,
-        types: resource_types.Types,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.bookings = bookings
-        self.types = types
+    database: api.Database
+    cloud: ports.Cloud
+    bookings: bookings.Bookings
+    types: resource_types.Types
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.

@@ -42,12 +42,10 @@ class Open:
     shared: bool = False
 
 
+@dataclasses.dataclass(eq=False)
 class Access:
-    def __init__(
-        self, database: api.Database, types: resource_types.Types
-    ) -> None:
-        self.database = database
-        self.types = types
+    database: api.Database
+    types: resource_types.Types
 
     def find(self, reservation_id: str) -> objects.Access | None:
         """Return the facts that decide who may use the reservation."""

@@ -53,12 +53,10 @@ class _Part:
     named: Holdings = ()
 
 
+@dataclasses.dataclass(eq=False)
 class Shrinking:
-    def __init__(
-        self, database: api.Database, types: resource_types.Types
-    ) -> None:
-        self.database = database
-        self.types = types
+    database: api.Database
+    types: resource_types.Types
 
     def look(
         self,
