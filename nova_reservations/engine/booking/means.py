@@ -27,3 +27,19 @@ class Means:
     requests: lease_requests.LeaseRequests
     allocations: allocations.Allocations
     limits: limits.ProjectLimits
+
+
+@dataclasses.dataclass(eq=False)
+class UseCase:
+    """A use case that books: each of the means is at hand by its name."""
+
+    means: dataclasses.InitVar[Means]
+
+    def __post_init__(self, means: Means) -> None:
+        self.database = means.database
+        self.types = means.types
+        self.options = means.options
+        self.notify = means.notify
+        self.requests = means.requests
+        self.allocations = means.allocations
+        self.limits = means.limits

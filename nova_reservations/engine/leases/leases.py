@@ -72,31 +72,14 @@ class Writing:
     key: objects.IdempotencyKey | None = None
 
 
-class Leases:
-    def __init__(
-        self,
-        means: means.Means,
-        change_writer: lease_changes.ChangeWriter,
-        openings: openings.Openings,
-        enforcement: enforcement.Enforcement,
-        at_once: at_once.AtOnce,
-        demand: refused_demand.RefusedDemand,
-        drainable_hosts: drainable_hosts.DrainableHosts,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.requests = means.requests
-        self.allocations = means.allocations
-        self.limits = means.limits
-        self.shrinking = shrinking.Shrinking(means.database, means.types)
-        self.change_writer = change_writer
-        self.openings = openings
-        self.enforcement = enforcement
-        self.at_once = at_once
-        self.demand = demand
-        self.drainable_hosts = drainable_hosts
+@dataclasses.dataclass(eq=False)
+class Leases(means.UseCase):
+    change_writer: lease_changes.ChangeWriter
+    openings: openings.Openings
+    enforcement: enforcement.Enforcement
+    at_once: at_once.AtOnce
+    demand: refused_demand.RefusedDemand
+    drainable_hosts: drainable_hosts.DrainableHosts
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -350,8 +333,13 @@ class Leases:
             return changes
         seen = self.get(lease_id)
         changes = self.requests.look_up(seen, changes, now)
-        return self.shrinking.look(
-            seen, changes, self.requests.new_params(seen, changes), now
+        return shrinking.look(
+            self.database,
+            self.types,
+            seen,
+            changes,
+            self.requests.new_params(seen, changes),
+            now,
         )
 
     def _tell_change(

@@ -87,24 +87,15 @@ class Left:
     why: str | None
 
 
-class Series:
-    def __init__(
-        self,
-        means: means.Means,
-        single: leases.Leases,
-        enforcement: enforcement.Enforcement,
-        at_once: at_once.AtOnce,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.requests = means.requests
-        self.allocations = means.allocations
-        self.limits = means.limits
+@dataclasses.dataclass(eq=False)
+class Series(means.UseCase):
+    single: leases.Leases
+    enforcement: enforcement.Enforcement
+    at_once: at_once.AtOnce
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
         self.plans = series_plans.SeriesPlans(means)
-        self.single = single
-        self.enforcement = enforcement
-        self.at_once = at_once
 
     def get(self, series_id: str) -> list[objects.Lease]:
         """Return the leases of the series, in the order of their start.
