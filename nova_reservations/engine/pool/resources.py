@@ -273,7 +273,7 @@ class Resources:
         def write(session: api.Session) -> None:
             # First, so that no booking comes between the reads and the
             # commit.
-            resources.advance(session, resource_id, now)
+            resources.change(session, resource_id, updated_at=now)
             known = resources.get(session, resource_id)
             _check(known.resource.resource_type, inventories, properties)
             self._check_given(known, properties)
