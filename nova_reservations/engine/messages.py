@@ -118,11 +118,7 @@ class Messages:
 
         :raises: Contended, DatabaseUnavailable
         """
-
-        def remove(session: api.Session) -> None:
-            messages.remove(session, message_id, attempt)
-
-        transactions.write(self.database, remove)
+        transactions.write(self.database, messages.remove, message_id, attempt)
 
     def _give_up(
         self, message: objects.Message, attempt: int, reason: str | None

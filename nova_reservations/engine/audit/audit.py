@@ -273,10 +273,7 @@ class Audit:
         in_nova = self.cloud.aggregates.lease_aggregates()
         with self.database.reader() as session:
             wanted = audit.gathered(session)
-            enrolled = [
-                host.resource
-                for host in hosts.find(session, objects.HostQuery())
-            ]
+            enrolled = _enrolled(session)
         in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
         with self.database.reader() as session:
             # Placement may also have aggregates of others.
@@ -311,10 +308,7 @@ class Audit:
         """
         with self.database.reader() as session:
             wanted = audit.slotted(session)
-            enrolled = [
-                host.resource
-                for host in hosts.find(session, objects.HostQuery())
-            ]
+            enrolled = _enrolled(session)
         offered = self.cloud.slots.offered_slots(enrolled)
         for reservation_id, (lease_id, slots) in wanted.items():
             if offered.get(reservation_id, {}) != slots:
@@ -411,6 +405,11 @@ class Audit:
             )
 
         return delete_aggregate
+
+
+def _enrolled(session: api.Session) -> list[objects.Resource]:
+    known = hosts.find(session, objects.HostQuery())
+    return [host.resource for host in known]
 
 
 def written(

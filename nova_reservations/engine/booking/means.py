@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The means of use cases that book: each is made once, and handed in."""
 
+import contextlib
 import dataclasses
 
 from nova_reservations import ports
@@ -43,3 +44,10 @@ class UseCase:
         self.requests = means.requests
         self.allocations = means.allocations
         self.limits = means.limits
+
+    def transaction(
+        self, *, dry_run: bool
+    ) -> contextlib.AbstractContextManager[api.Session]:
+        """Return a transaction that writes, and is rolled back if it is only
+        to tell what would be."""
+        return self.database.rehearsal() if dry_run else self.database.writer()

@@ -239,11 +239,9 @@ class DrainableHosts:
             return False
         check()
         self.cloud.aggregates.unmark(host)
-
-        def unfence(session: api.Session) -> None:
-            drainable_hosts.unfence(session, host.id, lease_id, now)
-
-        transactions.write(self.database, unfence)
+        transactions.write(
+            self.database, drainable_hosts.unfence, host.id, lease_id, now
+        )
         LOG.info(
             'Host %(name)s is given back by lease %(lease)s',
             {'name': host.name, 'lease': lease_id},

@@ -192,11 +192,7 @@ class Access:
 
         Decision 0043: doc/source/decisions/0043-what-operators-watch
         """
-
-        def write(session: api.Session) -> bool:
-            return access.use(session, lease_id, now)
-
-        return transactions.write(self.database, write)
+        return transactions.write(self.database, access.use, lease_id, now)
 
     def record_use(
         self,
@@ -210,11 +206,14 @@ class Access:
 
         :raises: Contended, DatabaseUnavailable
         """
-
-        def record(session: api.Session) -> None:
-            server_usage.admit(session, server_uuid, reservation_id, size, now)
-
-        transactions.write(self.database, record)
+        transactions.write(
+            self.database,
+            server_usage.admit,
+            server_uuid,
+            reservation_id,
+            size,
+            now,
+        )
 
     def open_to(
         self, project_id: str, only: str | None = None

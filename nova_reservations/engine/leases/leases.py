@@ -151,13 +151,6 @@ class Leases(means.UseCase):
             )
         return lease
 
-    def _transaction(
-        self, dry_run: bool
-    ) -> contextlib.AbstractContextManager[api.Session]:
-        if dry_run:
-            return self.database.rehearsal()
-        return self.database.writer()
-
     @contextlib.contextmanager
     def _new(
         self,
@@ -170,7 +163,7 @@ class Leases(means.UseCase):
 
         :raises: Repeated, RequestUnderWay
         """
-        with self._transaction(writing.dry_run) as session:
+        with self.transaction(dry_run=writing.dry_run) as session:
             guard.begin(session)
             if writing.key:
                 idempotency_db.insert(session, writing.key, lease.id, now)
@@ -289,7 +282,7 @@ class Leases(means.UseCase):
         def change(
             attempt: transactions.Attempt,
         ) -> tuple[objects.Lease, objects.Lease]:
-            with self._transaction(dry_run) as session:
+            with self.transaction(dry_run=dry_run) as session:
                 guard.begin(session)
                 attempt.begin(session)
                 seen = leases.get(session, lease_id)

@@ -7,7 +7,6 @@ Decision 0035: doc/source/decisions/0035-a-series-is-one-booking
 """
 
 from collections.abc import Sequence
-import contextlib
 import dataclasses
 import datetime
 
@@ -142,7 +141,7 @@ class Series(means.UseCase):
                 self.enforcement.check_new(lease, now)
 
         def book(attempt: transactions.Attempt) -> Made:
-            with self._transaction(dry_run) as session:
+            with self.transaction(dry_run=dry_run) as session:
                 guard.begin(session)
                 if asked.key:
                     idempotency.insert(session, asked.key, drafts[0].id, now)
@@ -163,11 +162,6 @@ class Series(means.UseCase):
                 self.single.tell_created(lease)
             self.at_once.make(made.leases, now)
         return made
-
-    def _transaction(
-        self, dry_run: bool
-    ) -> contextlib.AbstractContextManager[api.Session]:
-        return self.database.rehearsal() if dry_run else self.database.writer()
 
     def _book(
         self,
