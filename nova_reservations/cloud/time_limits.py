@@ -4,7 +4,8 @@
 By default Nova, keystoneauth and the drivers of databases wait for ever for a
 peer that holds the connection open and says nothing. The limits are set where
 all such calls pass, so that no client can be forgotten: in ``requests``, at
-the connections that SQLAlchemy opens, and in the clients of the message bus.
+the connections that SQLAlchemy opens (see ``db/time_limits.py``), and in the
+clients of the message bus.
 Whatever an operator has configured, or a caller asks for, comes first.
 
 That a call took too long says nothing of whether it was done.
@@ -14,18 +15,16 @@ Decision 0059: doc/source/decisions/0059-nothing-is-waited-for-for-ever
 
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import contextlib
 import functools
-import select
 from typing import Any
 
 import oslo_messaging
 import requests
 from requests import adapters
-import sqlalchemy as sa
-from sqlalchemy import event
 import wrapt
+
+from nova_reservations.db import time_limits as connections
 
 SECONDS = 60.0
 """For how long each call waits: for the connection, and then for each part of
@@ -43,7 +42,7 @@ _seconds: float | None = SECONDS
 def install() -> None:
     """Set the limits of this process."""
     wrapt.wrap_function_wrapper(adapters.HTTPAdapter, 'send', _send)
-    event.listen(sa.Engine, 'do_connect', _connect)
+    connections.install(lambda: _seconds)
 
 
 @functools.cache
@@ -88,52 +87,6 @@ def _send(
         # the service is back.
         adapter.close()
         raise
-
-
-def _connect(
-    dialect: Any, _: Any, args: list[Any], options: dict[str, Any]
-) -> None:
-    if _seconds is None:
-        return
-    if dialect.driver == 'psycopg2':
-        _limit_waits(dialect.dbapi)
-    for name, value in _options(dialect.driver, _seconds).items():
-        options.setdefault(name, value)
-
-
-def _options(driver: str, seconds: float) -> Mapping[str, Any]:
-    """Return the arguments of a driver that limit its waits."""
-    names = ('connect_timeout', 'read_timeout', 'write_timeout')
-    match driver:
-        case 'pymysql':
-            return dict.fromkeys(names, seconds)
-        case 'mysqldb':
-            return dict.fromkeys(names, max(1, round(seconds)))
-    return {}
-
-
-@functools.cache
-def _limit_waits(psycopg2: Any) -> None:
-    """Limit the waits of psycopg2, whose connections have no such option."""
-    # eventlet has set a callback of its own, if Nova uses it.
-    if psycopg2.extensions.get_wait_callback() is None:
-        psycopg2.extensions.set_wait_callback(
-            functools.partial(_wait, psycopg2)
-        )
-
-
-def _wait(psycopg2: Any, connection: Any) -> None:
-    events = {
-        psycopg2.extensions.POLL_READ: select.POLLIN,
-        psycopg2.extensions.POLL_WRITE: select.POLLOUT,
-    }
-    while (state := connection.poll()) != psycopg2.extensions.POLL_OK:
-        waiting = select.poll()
-        waiting.register(connection.fileno(), events[state])
-        seconds = _seconds
-        if not waiting.poll(None if seconds is None else seconds * 1000):
-            # psycopg2 closes the connection.
-            raise psycopg2.OperationalError(f'no answer in {seconds:g} s')
 
 
 def _client(

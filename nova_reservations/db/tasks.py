@@ -18,7 +18,9 @@ from sqlalchemy import orm
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
+from nova_reservations.db import counts
 from nova_reservations.db import models
+from nova_reservations.db import writes
 
 TASK = models.table(models.Task)
 
@@ -83,26 +85,21 @@ def take(
         the next
     :param until: when the claim expires, unless it is renewed
     """
-    done = session.execute(
-        sa.update(TASK)
-        .where(TASK.c.name == name, TASK.c.attempt == attempt, WAKES_AT <= now)
-        .values(attempt=attempt + 1, claimed_until=until, due_at=next_at)
+    return writes.changed(
+        session,
+        TASK,
+        TASK.c.name == name,
+        TASK.c.attempt == attempt,
+        WAKES_AT <= now,
+        attempt=attempt + 1,
+        claimed_until=until,
+        due_at=next_at,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
 
 
 def is_held(session: orm.Session, name: str, attempt: int) -> bool:
     """Return whether no other worker has taken the task since."""
-    return (
-        session.scalar(
-            sa.select(TASK.c.attempt).where(
-                TASK.c.name == name,
-                TASK.c.attempt == attempt,
-                TASK.c.claimed_until.is_not(None),
-            )
-        )
-        is not None
-    )
+    return counts.is_any(session, TASK, *_claimed(name, attempt))
 
 
 def renew(
@@ -123,13 +120,13 @@ def _set_claim(
     attempt: int,
     until: datetime.datetime | None,
 ) -> bool:
-    done = session.execute(
-        sa.update(TASK)
-        .where(
-            TASK.c.name == name,
-            TASK.c.attempt == attempt,
-            TASK.c.claimed_until.is_not(None),
-        )
-        .values(claimed_until=until)
+    claimed = _claimed(name, attempt)
+    return writes.changed(session, TASK, *claimed, claimed_until=until)
+
+
+def _claimed(name: str, attempt: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        TASK.c.name == name,
+        TASK.c.attempt == attempt,
+        TASK.c.claimed_until.is_not(None),
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

@@ -12,6 +12,7 @@ Decision 0021: doc/source/decisions/0021-write-first-look-second
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -32,10 +33,10 @@ MOVING = frozenset(
 MOST_TOLD = 20
 
 
+@dataclasses.dataclass(eq=False)
 class Builds:
-    def __init__(self, cloud: ports.Cloud, options: settings.Settings) -> None:
-        self.cloud = cloud
-        self.options = options
+    cloud: ports.Cloud
+    options: settings.Settings
 
     def listed(
         self, hosts: Collection[objects.Resource]

@@ -6,6 +6,7 @@ Decision 0060: doc/source/decisions/0060-leases-wait-for-no-message
 """
 
 from collections.abc import Callable
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -34,23 +35,17 @@ _AFTER_END = frozenset(
 )
 
 
+@dataclasses.dataclass(eq=False)
 class Messages:
-    """:param actions: the event actions that send messages.
+    """:ivar actions: the event actions that send messages.
 
-    :param clock: returns the time of the database.
+    :ivar clock: returns the time of the database.
     """
 
-    def __init__(
-        self,
-        database: api.Database,
-        actions: offered.Actions,
-        notify: ports.Notifier,
-        clock: Callable[[], datetime.datetime],
-    ) -> None:
-        self.database = database
-        self.actions = actions
-        self.notify = notify
-        self.clock = clock
+    database: api.Database
+    actions: offered.Actions
+    notify: ports.Notifier
+    clock: Callable[[], datetime.datetime]
 
     def send(
         self,
@@ -123,11 +118,7 @@ class Messages:
 
         :raises: Contended, DatabaseUnavailable
         """
-
-        def remove(session: api.Session) -> None:
-            messages.remove(session, message_id, attempt)
-
-        transactions.write(self.database, remove)
+        transactions.write(self.database, messages.remove, message_id, attempt)
 
     def _give_up(
         self, message: objects.Message, attempt: int, reason: str | None

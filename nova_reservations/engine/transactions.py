@@ -4,6 +4,8 @@
 from collections.abc import Callable
 import dataclasses
 import logging
+from typing import Concatenate
+from typing import ParamSpec
 from typing import Protocol
 from typing import TypeVar
 
@@ -28,6 +30,7 @@ _SEARCHES = 2
 """The number of times that room may be found, and taken by others meanwhile,
 before an attempt waits for others and searches in its turn."""
 
+P = ParamSpec('P')
 T = TypeVar('T')
 
 
@@ -80,16 +83,22 @@ def retry(attempt: Callable[[Attempt], T]) -> T:
     )
 
 
-def write(database: api.Database, change: Callable[[api.Session], T]) -> T:
+def write(
+    database: api.Database,
+    change: Callable[Concatenate[api.Session, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
     """Make the change in one transaction, begun anew while other writers are
     first.
 
+    :param change: takes the session first, then all that follows
     :raises: Contended
     """
 
     def attempt(_: Attempt) -> T:
         with database.writer() as session:
-            return change(session)
+            return change(session, *args, **kwargs)
 
     return retry(attempt)
 

@@ -3,6 +3,8 @@
 GiB, as placement counts them."""
 
 from collections import Counter
+from collections import defaultdict
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -107,18 +109,27 @@ def peak(held: Iterable[Portion], window: interval.Interval) -> Amounts:
     Each class peaks on its own: together it may be more than was ever held
     at one instant. What only touches the window is not inside.
     """
-    changes: list[tuple[datetime.datetime, int, Mapping[str, int]]] = []
-    for holding in held:
-        if holding.window.overlaps(window):
-            begin = max(holding.window.start, window.start)
-            changes.append((begin, 1, holding.amounts))
-            changes.append((holding.window.end, -1, holding.amounts))
-    # At the same instant, ends come before beginnings.
-    changes.sort(key=lambda change: change[:2])
-    current: Counter[str] = Counter()
     most: Counter[str] = Counter()
-    for _, sign, amounts in changes:
-        for name, units in amounts.items():
-            current[name] += sign * units
-            most[name] = max(most[name], current[name])
+    for now, changed in instants(held, window):
+        for name in changed:
+            most[name] = max(most[name], now[name])
     return Amounts(most)
+
+
+def instants(
+    held: Iterable[Portion], window: interval.Interval
+) -> Iterator[tuple[Mapping[str, int], Collection[str]]]:
+    """Yield what is held from each instant inside the window on at which that
+    changes, and the classes that change then; it changes when the next one is
+    asked for."""
+    changes = defaultdict[datetime.datetime, Counter[str]](Counter)
+    for each in held:
+        if each.window.overlaps(window):
+            changes[max(each.window.start, window.start)].update(each.amounts)
+            changes[each.window.end].subtract(each.amounts)
+    now: Counter[str] = Counter()
+    for time in sorted(changes):
+        if time >= window.end:
+            break
+        now.update(changes[time])
+        yield now, changes[time]

@@ -8,13 +8,10 @@ there is room for it however all other groups are spread over the providers.
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
 
-from collections import Counter
-from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
-import datetime
 import math
 
 from nova_reservations.objects import amounts
@@ -162,18 +159,13 @@ class Stock(amounts.Amounts):
     def _instants(
         self, held: Iterable[amounts.Portion], window: interval.Interval
     ) -> Collection[Mapping[str, int]]:
-        changes = defaultdict[datetime.datetime, Counter[str]](Counter)
-        for each in held:
-            units = self._pooled(each.amounts)
-            if units and each.window.overlaps(window):
-                changes[max(each.window.start, window.start)].update(units)
-                changes[each.window.end].subtract(units)
-        used: Counter[str] = Counter()
+        pooled = [
+            amounts.Portion(each.window, units)
+            for each in held
+            if (units := self._pooled(each.amounts))
+        ]
         found: dict[frozenset[tuple[str, int]], Mapping[str, int]] = {}
-        for time in sorted(changes):
-            if time >= window.end:
-                break
-            used.update(changes[time])
+        for used, _ in amounts.instants(pooled, window):
             now = {name: units for name, units in used.items() if units}
             found[frozenset(now.items())] = now
         return list(found.values()) or ({},)

@@ -17,8 +17,10 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
 from nova_reservations.objects import interval
@@ -41,20 +43,19 @@ def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
     :raises: Conflict if another writer booked one of them meanwhile
     """
     for resource_id, generation in sorted(generations.items()):
-        done = session.execute(
-            sa.update(RESOURCE)
-            .where(
-                RESOURCE.c.id == resource_id,
-                RESOURCE.c.generation == generation,
-                # A fenced host is offered only to the lease of the fence.
-                sa.or_(
-                    RESOURCE.c.reservable == sa.true(),
-                    RESOURCE.c.fenced_for.is_not(None),
-                ),
-            )
-            .values(generation=generation + 1)
+        done = writes.changed(
+            session,
+            RESOURCE,
+            RESOURCE.c.id == resource_id,
+            RESOURCE.c.generation == generation,
+            # A fenced host is offered only to the lease of the fence.
+            sa.or_(
+                RESOURCE.c.reservable == sa.true(),
+                RESOURCE.c.fenced_for.is_not(None),
+            ),
+            generation=generation + 1,
         )
-        if done.rowcount != 1:  # type: ignore[attr-defined]
+        if not done:
             raise exception.Conflict(kind='Resource', id=resource_id)
 
 
@@ -91,9 +92,7 @@ def insert(
         return
     rows = session.execute(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.resource_id.in_(slots),
-            *held_rows.has(ALLOCATION.c),
+            *held_rows.of(reservation_id, slots)
         )
     )
     insert_amounts(
@@ -145,16 +144,19 @@ def slots(
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             *held_rows.has(ALLOCATION.c),
-            AMOUNT.c.resource_class.in_(
-                [
-                    objects.slot_class(reservation_id)
-                    for reservation_id in reservation_ids
-                ]
-            ),
+            are_slots(reservation_ids),
         )
     ):
         found.setdefault(row.reservation_id, {})[row.resource_id] = row.amount
     return found
+
+
+def are_slots(reservation_ids: Collection[str]) -> sa.ColumnElement[bool]:
+    """Return the condition that an amount is the number of slots that one of
+    the reservations has on a resource."""
+    return AMOUNT.c.resource_class.in_(
+        [objects.slot_class(each) for each in reservation_ids]
+    )
 
 
 def delete(
@@ -312,13 +314,11 @@ def occupied() -> sa.ColumnElement[bool]:
 
 def of_resource(session: orm.Session, resource_id: int) -> int:
     """Return how many reservations have the resource, or have not left it."""
-    return session.scalar(  # type: ignore[return-value]
-        sa.select(sa.func.count())
-        .select_from(ALLOCATION)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
+    return counts.of(
+        session,
+        ALLOCATION,
+        ALLOCATION.c.resource_id == resource_id,
+        ALLOCATION.c.released == sa.false(),
     )
 
 

@@ -15,9 +15,9 @@ from sqlalchemy import orm
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
+from nova_reservations.db.resources import hosts
 from nova_reservations.objects import holding
 from nova_reservations.objects import holds
-from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
@@ -41,13 +41,7 @@ def members(
     return list(
         session.scalars(
             sa.select(RESOURCE.c.id)
-            .where(
-                RESOURCE.c.resource_type == resource_type,
-                sa.or_(
-                    RESOURCE.c.role == states.Role.POOL,
-                    RESOURCE.c.fenced_for.is_not(None),
-                ),
-            )
+            .where(RESOURCE.c.resource_type == resource_type, hosts.closed())
             .order_by(RESOURCE.c.id)
             .offset(first)
             .limit(limit)

@@ -13,12 +13,12 @@ from sqlalchemy import orm
 
 from nova_reservations.db import models
 from nova_reservations.db.holdings import held_rows
+from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import holding
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
-from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
@@ -33,11 +33,7 @@ def members(
     lease -> the reasons why it is promised to no new lease."""
     rows = session.execute(
         sa.select(RESOURCE).where(
-            RESOURCE.c.resource_type == resource_type,
-            sa.or_(
-                RESOURCE.c.role == states.Role.POOL,
-                RESOURCE.c.fenced_for.is_not(None),
-            ),
+            RESOURCE.c.resource_type == resource_type, hosts.closed()
         )
     )
     return {row.id: holds.forbidding(row, holds.Use.PROMISE) for row in rows}

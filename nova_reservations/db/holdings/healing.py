@@ -191,14 +191,12 @@ def replace(
 ) -> None:
     """End the use of resources that were in use; they are occupied until they
     are vacated."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.resource_id.in_(resource_ids),
-            *held_rows.has(ALLOCATION.c),
-        )
-        .values(replaced_at=now, end_date=windows.ended(now))
+    held_rows.change(
+        session,
+        reservation_id,
+        resource_ids,
+        replaced_at=now,
+        end_date=windows.ended(now),
     )
 
 
@@ -240,15 +238,7 @@ def give(
             resource_id
         )
     for date, resource_ids in given.items():
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(
-                ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.resource_id.in_(resource_ids),
-                *held_rows.has(ALLOCATION.c),
-            )
-            .values(given_at=date)
-        )
+        held_rows.change(session, reservation_id, resource_ids, given_at=date)
 
 
 def acknowledge(

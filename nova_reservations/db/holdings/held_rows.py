@@ -5,6 +5,7 @@ subqueries for what is held of each resource that another query reads.
 Every function joins the caller's transaction.
 """
 
+from collections.abc import Collection
 import datetime
 from typing import Any
 
@@ -28,6 +29,32 @@ def has(row: Any) -> tuple[sa.ColumnElement[bool], ...]:
     :param row: the columns of the allocations, or an alias of them
     """
     return row.released == sa.false(), row.replaced_at.is_(None)
+
+
+def of(
+    reservation_id: str, resource_ids: Collection[int]
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of what a reservation has of resources."""
+    return [
+        ALLOCATION.c.reservation_id == reservation_id,
+        ALLOCATION.c.resource_id.in_(resource_ids),
+        *has(ALLOCATION.c),
+    ]
+
+
+def change(
+    session: orm.Session,
+    reservation_id: str,
+    resource_ids: Collection[int],
+    *conditions: sa.ColumnElement[bool],
+    **columns: Any,
+) -> None:
+    """Write columns of what a reservation has of resources."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(*of(reservation_id, resource_ids), *conditions)
+        .values(columns)
+    )
 
 
 def in_the_way(

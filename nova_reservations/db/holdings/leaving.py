@@ -13,6 +13,7 @@ Every function joins the caller's transaction.
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -52,10 +53,8 @@ def mark(
     now: datetime.datetime,
 ) -> None:
     """Close resources of the reservation to new servers."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(*_of(reservation_id, resource_ids))
-        .values(leaving_at=now, awaited=None)
+    held_rows.change(
+        session, reservation_id, resource_ids, leaving_at=now, awaited=None
     )
 
 
@@ -66,10 +65,8 @@ def set_awaited(
     servers: Collection[str],
 ) -> None:
     """List the servers that may still come to resources that leave."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(*_of(reservation_id, resource_ids))
-        .values(awaited=sorted(servers))
+    held_rows.change(
+        session, reservation_id, resource_ids, awaited=sorted(servers)
     )
 
 
@@ -77,10 +74,8 @@ def keep(
     session: orm.Session, reservation_id: str, resource_ids: Collection[int]
 ) -> None:
     """Let the reservation have resources for as long as all others."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(*_of(reservation_id, resource_ids))
-        .values(leaving_at=None, awaited=None)
+    held_rows.change(
+        session, reservation_id, resource_ids, leaving_at=None, awaited=None
     )
 
 
@@ -91,11 +86,12 @@ def release(
     now: datetime.datetime,
 ) -> None:
     """End the use of resources that leave."""
-    _release(
+    held_rows.change(
         session,
-        now,
-        *_of(reservation_id, resource_ids),
+        reservation_id,
+        resource_ids,
         ALLOCATION.c.leaving_at.is_not(None),
+        **_released(now),
     )
 
 
@@ -107,7 +103,7 @@ def vacate(
 ) -> None:
     """End the use of empty resources when the lease ends, while others of the
     reservation are not empty yet."""
-    _release(session, now, *_of(reservation_id, resource_ids))
+    held_rows.change(session, reservation_id, resource_ids, **_released(now))
     healing.vacate(session, [reservation_id], now, resource_ids)
 
 
@@ -125,11 +121,11 @@ def lower(
     """
     gone = [key for key, count in slots.items() if not count]
     if gone:
-        _release(session, now, *_of(reservation_id, gone))
+        held_rows.change(session, reservation_id, gone, **_released(now))
     slot = {**amounts, objects.slot_class(reservation_id): 1}
     rows = session.execute(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
-            *_of(reservation_id, [key for key in slots if slots[key]])
+            *held_rows.of(reservation_id, [key for key in slots if slots[key]])
         )
     ).all()
     if rows:
@@ -152,23 +148,5 @@ def lower(
         )
 
 
-def _release(
-    session: orm.Session,
-    now: datetime.datetime,
-    *conditions: sa.ColumnElement[bool],
-) -> None:
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(*conditions)
-        .values(released=True, end_date=windows.ended(now))
-    )
-
-
-def _of(
-    reservation_id: str, resource_ids: Collection[int]
-) -> list[sa.ColumnElement[bool]]:
-    return [
-        ALLOCATION.c.reservation_id == reservation_id,
-        ALLOCATION.c.resource_id.in_(resource_ids),
-        *held_rows.has(ALLOCATION.c),
-    ]
+def _released(now: datetime.datetime) -> dict[str, Any]:
+    return {'released': True, 'end_date': windows.ended(now)}

@@ -17,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import interval
@@ -61,7 +62,8 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
 
     Decision 0039: doc/source/decisions/0039-limits-in-the-booking
     """
-    done = session.execute(
+    done = writes.count(
+        session,
         # Built once, because building the statement takes longer than sending
         # it.
         sa.lambda_stmt(
@@ -73,7 +75,7 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
         ),
         {'project': project_id},
     )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
+    if not done:
         # If several transactions insert the row at once, all but one begin
         # anew.
         session.execute(

@@ -18,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.objects import holding
 from nova_reservations.objects import interval
@@ -227,15 +228,14 @@ def move(
 
     :raises: Conflict if the reservation no longer has the source
     """
-    done = session.execute(
-        sa.update(ALLOCATION)
-        .where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.resource_id == source,
-            *held_rows.has(ALLOCATION.c),
-            ALLOCATION.c.exclusive == sa.true(),
-        )
-        .values(resource_id=target)
+    done = writes.changed(
+        session,
+        ALLOCATION,
+        ALLOCATION.c.reservation_id == reservation_id,
+        ALLOCATION.c.resource_id == source,
+        *held_rows.has(ALLOCATION.c),
+        ALLOCATION.c.exclusive == sa.true(),
+        resource_id=target,
     )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
+    if not done:
         raise exception.Conflict(kind='Reservation', id=reservation_id)

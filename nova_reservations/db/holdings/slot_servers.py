@@ -15,6 +15,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
@@ -35,14 +36,7 @@ MOST_OPEN = 32
 
 
 def is_recorded(session: orm.Session, server_uuid: str) -> bool:
-    return (
-        session.scalar(
-            sa.select(SERVER.c.server_uuid).where(
-                SERVER.c.server_uuid == server_uuid
-            )
-        )
-        is not None
-    )
+    return counts.is_any(session, SERVER, SERVER.c.server_uuid == server_uuid)
 
 
 def record(
@@ -186,12 +180,7 @@ def _usable_slots(
             .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
             .where(
                 ALLOCATION.c.reservation_id.in_(reservation_ids),
-                AMOUNT.c.resource_class.in_(
-                    [
-                        objects.slot_class(reservation_id)
-                        for reservation_id in reservation_ids
-                    ]
-                ),
+                allocations.are_slots(reservation_ids),
                 *held_rows.has(ALLOCATION.c),
                 holds.free(holds.Use.RUN),
                 ~allocations.occupied(),

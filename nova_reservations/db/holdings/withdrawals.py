@@ -5,7 +5,6 @@ deleted.
 Every function joins the caller's transaction.
 """
 
-import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
@@ -14,7 +13,7 @@ from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
-from nova_reservations.objects import states
+from nova_reservations.db.resources import resources
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
@@ -24,11 +23,7 @@ def withdraw(session: orm.Session, resource_id: int) -> int:
     """Keep new leases away, and return how many reservations still hold the
     resource; if none does, delete its past allocations."""
     # The lock on its row keeps bookings out until the commit.
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(generation=RESOURCE.c.generation + 1, reservable=False)
-    )
+    resources.change(session, resource_id, reservable=False)
     held = allocations.of_resource(session, resource_id)
     if held:
         return held
@@ -61,16 +56,5 @@ def remove_drainable_host(
     :raises: HostInUse if a lease has it
     """
     # The lock on its row keeps other leases out until the commit.
-    done = session.execute(
-        sa.update(RESOURCE)
-        .where(
-            RESOURCE.c.id == drainable.resource.id,
-            RESOURCE.c.generation == drainable.generation,
-            RESOURCE.c.role == states.Role.DRAINABLE,
-            RESOURCE.c.fenced_for.is_(None),
-        )
-        .values(generation=drainable.generation + 1)
-    )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
-        raise exception.Conflict(kind='Resource', id=drainable.resource.id)
+    drainable_hosts.lock(session, drainable)
     remove_host(session, drainable.resource.id)

@@ -14,7 +14,9 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.leases import project_access
 from nova_reservations.db.resources import holds
 from nova_reservations.objects import states
@@ -57,9 +59,8 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         .outerjoin(HOST, HOST.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.released == sa.false(),
+            *held_rows.has(ALLOCATION.c),
             RESOURCE.c.resource_type == objects.HOST,
-            ALLOCATION.c.replaced_at.is_(None),
             ALLOCATION.c.leaving_at.is_(None),
         )
     ).all()
@@ -118,16 +119,14 @@ def is_coming(
 def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
     """Record that the first server of the lease is let in; return False if it
     is not the first, or the lease lets no more servers in."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.used_at.is_(None),
-            LEASE.c.status.in_(states.LETTING_IN),
-        )
-        .values(used_at=now)
+    return writes.changed(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.used_at.is_(None),
+        LEASE.c.status.in_(states.LETTING_IN),
+        used_at=now,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
 
 
 def owners(

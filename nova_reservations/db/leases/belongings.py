@@ -19,6 +19,7 @@ from sqlalchemy import orm
 
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.holdings import windows
@@ -102,10 +103,10 @@ def remove_leases(
     removed = _remove_what_they_have(session, reservation_ids)
     rows = {}
     for child in OF_LEASES:
-        done = session.execute(
-            sa.delete(child).where(child.c.lease_id.in_(lease_ids))
+        done = writes.count(
+            session, sa.delete(child).where(child.c.lease_id.in_(lease_ids))
         )
-        rows[child.name] = done.rowcount  # type: ignore[attr-defined]
+        rows[child.name] = done
     session.execute(sa.delete(LEASE).where(LEASE.c.id.in_(lease_ids)))
     return {
         'leases': len(lease_ids),

@@ -14,7 +14,9 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import counts
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.db.leases import belongings
 from nova_reservations.db.leases import lease_rows
 from nova_reservations.objects import states
@@ -137,32 +139,30 @@ def claim(
 
     Decision 0001: doc/source/decisions/0001-claim-on-the-lease
     """
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.due_at <= now,
-        )
-        .values(claimed_by=worker, attempt=attempt + 1, due_at=until)
+    return writes.changed(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.attempt == attempt,
+        LEASE.c.due_at <= now,
+        claimed_by=worker,
+        attempt=attempt + 1,
+        due_at=until,
     )
-    return _rowcount(done) == 1
 
 
 def renew(
     session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
 ) -> bool:
     """Keep a claim; False if it was lost."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.claimed_by.is_not(None),
-        )
-        .values(due_at=until)
+    return writes.changed(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.attempt == attempt,
+        LEASE.c.claimed_by.is_not(None),
+        due_at=until,
     )
-    return _rowcount(done) == 1
 
 
 def give_back(
@@ -193,31 +193,25 @@ def is_held(
 ) -> bool:
     """Return whether the claim stands, and the lease is in one of the
     statuses."""
-    return (
-        session.scalar(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id == lease_id,
-                LEASE.c.attempt == attempt,
-                LEASE.c.claimed_by.is_not(None),
-                LEASE.c.status.in_(statuses),
-            )
-        )
-        is not None
+    return counts.is_any(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.attempt == attempt,
+        LEASE.c.claimed_by.is_not(None),
+        LEASE.c.status.in_(statuses),
     )
 
 
 def is_being_updated(session: orm.Session, lease_id: str) -> bool:
     """Return whether a worker has still to bring Nova in line with an active
     lease."""
-    return (
-        session.scalar(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id == lease_id,
-                LEASE.c.status == states.Lease.ACTIVE,
-                LEASE.c.prepared == sa.false(),
-            )
-        )
-        is not None
+    return counts.is_any(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.status == states.Lease.ACTIVE,
+        LEASE.c.prepared == sa.false(),
     )
 
 
@@ -225,16 +219,7 @@ def release(
     session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
 ) -> bool:
     """End the claim; False if the lease was written since seen."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == seen.id,
-            LEASE.c.attempt == seen.attempt,
-            LEASE.c.version == seen.version,
-        )
-        .values(claimed_by=None, due_at=due_at)
-    )
-    return _rowcount(done) == 1
+    return _changed(session, seen, claimed_by=None, due_at=due_at)
 
 
 def change(
@@ -264,16 +249,8 @@ def change(
     _check_transitions(seen, status, after, events)
     if 'status_reason' in columns:
         columns |= _reason_columns(columns['status_reason'])
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == seen.id,
-            LEASE.c.version == seen.version,
-            LEASE.c.attempt == seen.attempt,
-        )
-        .values({'updated_at': now, **columns, 'version': seen.version + 1})
-    )
-    if _rowcount(done) != 1:
+    columns = {'updated_at': now, **columns, 'version': seen.version + 1}
+    if not _changed(session, seen, **columns):
         raise exception.Conflict(kind='Lease', id=seen.id)
     _set_statuses(session, after, now)
     for event_type, event_status in events.items():
@@ -284,6 +261,19 @@ def change(
             )
             .values(updated_at=now, status=event_status)
         )
+
+
+def _changed(
+    session: orm.Session, seen: objects.Lease, **columns: Any
+) -> bool:
+    return writes.changed(
+        session,
+        LEASE,
+        LEASE.c.id == seen.id,
+        LEASE.c.version == seen.version,
+        LEASE.c.attempt == seen.attempt,
+        **columns,
+    )
 
 
 def _statuses(
@@ -385,16 +375,7 @@ def delete(session: orm.Session, seen: objects.Lease) -> None:
 
     :raises: Conflict if somebody has written it since seen
     """
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == seen.id,
-            LEASE.c.version == seen.version,
-            LEASE.c.attempt == seen.attempt,
-        )
-        .values(version=seen.version + 1)
-    )
-    if _rowcount(done) != 1:
+    if not _changed(session, seen, version=seen.version + 1):
         raise exception.Conflict(kind='Lease', id=seen.id)
     belongings.remove_leases(session, [seen.id])
 
@@ -476,7 +457,3 @@ def in_nova(
             )
         )
     )
-
-
-def _rowcount(result: sa.Result[Any]) -> int:
-    return result.rowcount  # type: ignore[attr-defined,no-any-return]

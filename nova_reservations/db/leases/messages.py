@@ -21,6 +21,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.objects import states
 
 MESSAGE = models.table(models.Message)
@@ -106,12 +107,8 @@ def put_off(
 def remove(session: orm.Session, message_id: str, attempt: int) -> bool:
     """Delete a message that is sent, or is not to be sent; False if the claim
     on it is lost."""
-    done = session.execute(
-        sa.delete(MESSAGE).where(
-            MESSAGE.c.id == message_id, MESSAGE.c.attempt == attempt
-        )
-    )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
+    mine = (MESSAGE.c.id == message_id, MESSAGE.c.attempt == attempt)
+    return writes.count(session, sa.delete(MESSAGE).where(*mine)) == 1
 
 
 def get(
@@ -153,9 +150,10 @@ def _set(
     session: orm.Session, message_id: str, seen: int, **columns: object
 ) -> bool:
     """:param seen: the attempt that the row must still have"""
-    done = session.execute(
-        sa.update(MESSAGE)
-        .where(MESSAGE.c.id == message_id, MESSAGE.c.attempt == seen)
-        .values(columns)
+    return writes.changed(
+        session,
+        MESSAGE,
+        MESSAGE.c.id == message_id,
+        MESSAGE.c.attempt == seen,
+        **columns,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

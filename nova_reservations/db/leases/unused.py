@@ -16,7 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import counts
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -45,12 +47,7 @@ def _conditions() -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def count(session: orm.Session) -> int:
-    return int(
-        session.scalar(
-            sa.select(sa.func.count()).select_from(LEASE).where(*_conditions())
-        )
-        or 0
-    )
+    return counts.of(session, LEASE, *_conditions())
 
 
 def find(
@@ -84,16 +81,11 @@ def find(
 
 def active(session: orm.Session) -> int:
     """Return how many leases are active that somebody has asked for."""
-    return int(
-        session.scalar(
-            sa.select(sa.func.count())
-            .select_from(LEASE)
-            .where(
-                LEASE.c.status == states.Lease.ACTIVE,
-                LEASE.c.by_default == sa.false(),
-            )
-        )
-        or 0
+    return counts.of(
+        session,
+        LEASE,
+        LEASE.c.status == states.Lease.ACTIVE,
+        LEASE.c.by_default == sa.false(),
     )
 
 
@@ -104,13 +96,11 @@ def mark(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
     A transaction that lets a server in waits for the caller's, or the caller's
     for it: both write the lease's row.
     """
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.used_at.is_(None),
-            LEASE.c.status == states.Lease.ACTIVE,
-        )
-        .values(unused_at=now)
+    return writes.changed(
+        session,
+        LEASE,
+        LEASE.c.id == lease_id,
+        LEASE.c.used_at.is_(None),
+        LEASE.c.status == states.Lease.ACTIVE,
+        unused_at=now,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

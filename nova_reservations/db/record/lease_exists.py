@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
+from nova_reservations.db import writes
 
 EXISTS = models.table(models.LeaseExists)
 
@@ -42,14 +43,13 @@ def advance(session: orm.Session, seen: Progress, now: Progress) -> bool:
     """Write the progress; return False if somebody has written it since
     seen."""
     created_at, lease_id = now.after or (None, None)
-    done = session.execute(
-        sa.update(EXISTS)
-        .where(EXISTS.c.id == _ONLY, EXISTS.c.version == seen.version)
-        .values(
-            hour=now.hour,
-            created_at=created_at,
-            lease_id=lease_id,
-            version=seen.version + 1,
-        )
+    return writes.changed(
+        session,
+        EXISTS,
+        EXISTS.c.id == _ONLY,
+        EXISTS.c.version == seen.version,
+        hour=now.hour,
+        created_at=created_at,
+        lease_id=lease_id,
+        version=seen.version + 1,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

@@ -17,6 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.objects import states
 
 CLOSING = models.table(models.Closing)
@@ -91,12 +93,14 @@ def set_list(
     closing."""
     if not _change(session, closing, listed_at=now):
         return False
-    rows = [
-        {'resource_id': closing.resource_id, 'server_id': server}
-        for server in sorted(servers)
-    ]
-    for first in range(0, len(rows), _AT_ONCE):
-        session.execute(sa.insert(AWAITED), rows[first : first + _AT_ONCE])
+    for page in pages.of(servers, _AT_ONCE):
+        session.execute(
+            sa.insert(AWAITED),
+            [
+                {'resource_id': closing.resource_id, 'server_id': server}
+                for server in page
+            ],
+        )
     return True
 
 
@@ -104,12 +108,11 @@ def forget(
     session: orm.Session, closing: Closing, servers: Collection[str]
 ) -> None:
     """Wait for these servers no more."""
-    gone = sorted(servers)
-    for first in range(0, len(gone), _AT_ONCE):
+    for page in pages.of(servers, _AT_ONCE):
         session.execute(
             sa.delete(AWAITED).where(
                 AWAITED.c.resource_id == closing.resource_id,
-                AWAITED.c.server_id.in_(gone[first : first + _AT_ONCE]),
+                AWAITED.c.server_id.in_(page),
             )
         )
 
@@ -144,12 +147,10 @@ def delete(session: orm.Session, resource_id: int) -> None:
 
 
 def _change(session: orm.Session, closing: Closing, **columns: Any) -> bool:
-    done = session.execute(
-        sa.update(CLOSING)
-        .where(
-            CLOSING.c.resource_id == closing.resource_id,
-            CLOSING.c.attempt == closing.attempt,
-        )
-        .values(**columns)
+    return writes.changed(
+        session,
+        CLOSING,
+        CLOSING.c.resource_id == closing.resource_id,
+        CLOSING.c.attempt == closing.attempt,
+        **columns,
     )
-    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

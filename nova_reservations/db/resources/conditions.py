@@ -15,6 +15,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -137,13 +138,7 @@ def set_condition(
     columns: dict[str, Any] = dataclasses.asdict(condition)
     if not condition.failed:
         columns |= {'braked_at': None, 'brake_off': False}
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(
-            generation=RESOURCE.c.generation + 1, updated_at=now, **columns
-        )
-    )
+    resources.change(session, resource_id, updated_at=now, **columns)
 
 
 def set_brake(

@@ -27,6 +27,7 @@ from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import judgements
 from nova_reservations.db.resources import requirements as sql
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
@@ -134,23 +135,14 @@ def fence(
     for drainable in sorted(
         chosen, key=lambda drainable: drainable.resource.id
     ):
-        done = session.execute(
-            sa.update(RESOURCE)
-            .where(
-                RESOURCE.c.id == drainable.resource.id,
-                RESOURCE.c.generation == drainable.generation,
-                RESOURCE.c.role == states.Role.DRAINABLE,
-                RESOURCE.c.fenced_for.is_(None),
-            )
-            .values(
-                fenced_for=lease_id,
-                fenced_at=now,
-                generation=drainable.generation + 1,
-                updated_at=now,
-            )
+        _change_open(
+            session,
+            drainable.resource.id,
+            RESOURCE.c.generation == drainable.generation,
+            fenced_for=lease_id,
+            fenced_at=now,
+            updated_at=now,
         )
-        if done.rowcount != 1:  # type: ignore[attr-defined]
-            raise exception.Conflict(kind='Resource', id=drainable.resource.id)
     counters.increment(session, hosts.POOL)
 
 
@@ -161,15 +153,13 @@ def unfence(
     now: datetime.datetime,
 ) -> None:
     """Open a host to everybody, if the fence still is the lease's."""
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id, RESOURCE.c.fenced_for == lease_id)
-        .values(
-            fenced_for=None,
-            fenced_at=None,
-            generation=RESOURCE.c.generation + 1,
-            updated_at=now,
-        )
+    resources.change(
+        session,
+        resource_id,
+        RESOURCE.c.fenced_for == lease_id,
+        fenced_for=None,
+        fenced_at=None,
+        updated_at=now,
     )
     closings.delete(session, resource_id)
     counters.increment(session, hosts.POOL)
@@ -256,19 +246,36 @@ def enrol(
 
     :raises: Conflict if the host is fenced, or is not drainable
     """
-    done = session.execute(
-        sa.update(RESOURCE)
-        .where(
-            RESOURCE.c.id == resource_id,
-            RESOURCE.c.role == states.Role.DRAINABLE,
-            RESOURCE.c.fenced_for.is_(None),
-        )
-        .values(
-            role=states.Role.POOL,
-            generation=RESOURCE.c.generation + 1,
-            updated_at=now,
-        )
-    )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
-        raise exception.Conflict(kind='Resource', id=resource_id)
+    _change_open(session, resource_id, role=states.Role.POOL, updated_at=now)
     counters.increment(session, hosts.POOL)
+
+
+def lock(session: orm.Session, drainable: DrainableHost) -> None:
+    """Keep leases from taking the host until the commit.
+
+    :raises: Conflict if the host is no longer as it was seen, or is fenced
+    """
+    _change_open(
+        session,
+        drainable.resource.id,
+        RESOURCE.c.generation == drainable.generation,
+    )
+
+
+def _change_open(
+    session: orm.Session,
+    resource_id: int,
+    *seen: sa.ColumnElement[bool],
+    **columns: Any,
+) -> None:
+    """:raises: Conflict if the host is fenced, is not drainable, or is not as
+    it was seen"""
+    if not resources.change(
+        session,
+        resource_id,
+        RESOURCE.c.role == states.Role.DRAINABLE,
+        RESOURCE.c.fenced_for.is_(None),
+        *seen,
+        **columns,
+    ):
+        raise exception.Conflict(kind='Resource', id=resource_id)

@@ -19,6 +19,7 @@ from nova_reservations import ports
 from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import host_facts
 from nova_reservations.db.resources import inventories
@@ -150,14 +151,8 @@ def set_facts(
     if before != facts.service_host:
         # The scheduler knows the host by its name.
         counters.increment(session, POOL)
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(
-            generation=RESOURCE.c.generation + 1,
-            name=facts.service_host,
-            updated_at=now,
-        )
+    resources.change(
+        session, resource_id, name=facts.service_host, updated_at=now
     )
     session.execute(
         sa.update(HOST)
@@ -180,19 +175,19 @@ def replace(
     """Write that another machine has the name of a host; return False if the
     host is another one by now. No lease may use the machine before it is
     enrolled; until then the host counts as failed."""
-    done = session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == former.id, RESOURCE.c.uuid == former.uuid)
-        .values(
-            uuid=facts.uuid,
-            reservable=False,
-            hold=None,
-            held_since=None,
-            down_since=sa.func.coalesce(RESOURCE.c.down_since, now),
-            lost='another machine has its name, and is not enrolled yet',
-        )
+    done = writes.changed(
+        session,
+        RESOURCE,
+        RESOURCE.c.id == former.id,
+        RESOURCE.c.uuid == former.uuid,
+        uuid=facts.uuid,
+        reservable=False,
+        hold=None,
+        held_since=None,
+        down_since=sa.func.coalesce(RESOURCE.c.down_since, now),
+        lost='another machine has its name, and is not enrolled yet',
     )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
+    if not done:
         return False
     set_facts(session, former.id, facts, now)
     return True
@@ -374,7 +369,7 @@ def is_enrolled(session: orm.Session, name: str) -> bool:
                 sa.exists().where(
                     HOST.c.resource_id == RESOURCE.c.id,
                     column == name,
-                    _closed(),
+                    closed(),
                 )
             )
         )
@@ -382,7 +377,7 @@ def is_enrolled(session: orm.Session, name: str) -> bool:
     )
 
 
-def _closed() -> sa.ColumnElement[bool]:
+def closed() -> sa.ColumnElement[bool]:
     """Return the condition that a host is not for servers without a
     reservation."""
     return sa.or_(
@@ -396,7 +391,7 @@ def pool(session: orm.Session) -> frozenset[str]:
     return frozenset(
         session.scalars(
             sa.select(RESOURCE.c.name).where(
-                RESOURCE.c.resource_type == objects.HOST, _closed()
+                RESOURCE.c.resource_type == objects.HOST, closed()
             )
         )
     )

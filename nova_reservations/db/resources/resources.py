@@ -8,6 +8,7 @@ Every function joins the caller's transaction.
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
+from typing import Any
 from typing import NamedTuple
 import zlib
 
@@ -17,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import resource_rows
 from nova_reservations.objects import inventoried
@@ -164,14 +166,21 @@ def set_inventories(
         session.execute(sa.insert(INVENTORY), given)
 
 
-def advance(
-    session: orm.Session, resource_id: int, now: datetime.datetime
-) -> None:
-    """Make plans fail that were made on an older state of the resource."""
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(generation=RESOURCE.c.generation + 1, updated_at=now)
+def change(
+    session: orm.Session,
+    resource_id: int,
+    *seen: sa.ColumnElement[bool],
+    **columns: Any,
+) -> bool:
+    """Write columns of the resource, if it still is as it was seen; return
+    whether it was. Plans fail that were made on its older state."""
+    return writes.changed(
+        session,
+        RESOURCE,
+        RESOURCE.c.id == resource_id,
+        *seen,
+        generation=RESOURCE.c.generation + 1,
+        **columns,
     )
 
 

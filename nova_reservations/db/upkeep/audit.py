@@ -38,6 +38,13 @@ MOVING = frozenset(states.Lease) - {
 }
 """States that a worker takes a lease out of, sooner or later."""
 
+SETTLED = (
+    LEASE.c.status == states.Lease.ACTIVE,
+    LEASE.c.prepared == sa.true(),
+    LEASE.c.claimed_by.is_(None),
+)
+"""The conditions for leases for which Nova should have everything."""
+
 LEAVING = frozenset({states.Lease.TERMINATING, states.Lease.DELETING})
 """States in which workers look at a lease again and again."""
 
@@ -319,9 +326,7 @@ def leased(session: orm.Session, resource_type: str) -> list[Leased]:
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
                 RESOURCE.c.resource_type == resource_type,
-                LEASE.c.status == states.Lease.ACTIVE,
-                LEASE.c.prepared == sa.true(),
-                LEASE.c.claimed_by.is_(None),
+                *SETTLED,
                 *held_rows.has(ALLOCATION.c),
                 ~allocations.occupied(),
             )
@@ -347,9 +352,7 @@ def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
         .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
-            LEASE.c.status == states.Lease.ACTIVE,
-            LEASE.c.prepared == sa.true(),
-            LEASE.c.claimed_by.is_(None),
+            *SETTLED,
             ALLOCATION.c.released == sa.false(),
             RESOURCE.c.resource_type == objects.HOST,
         )
@@ -370,9 +373,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
-            LEASE.c.status == states.Lease.ACTIVE,
-            LEASE.c.prepared == sa.true(),
-            LEASE.c.claimed_by.is_(None),
+            *SETTLED,
             *held_rows.has(ALLOCATION.c),
             holds.free(holds.Use.RUN),
             ~allocations.occupied(),
@@ -390,9 +391,7 @@ def settled(session: orm.Session) -> list[str]:
         session.scalars(
             sa.select(LEASE.c.id)
             .where(
-                LEASE.c.status == states.Lease.ACTIVE,
-                LEASE.c.prepared == sa.true(),
-                LEASE.c.claimed_by.is_(None),
+                *SETTLED,
             )
             .order_by(LEASE.c.id)
         )

@@ -19,8 +19,10 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.leases import belongings
 from nova_reservations.objects import states
 
@@ -118,12 +120,13 @@ def remove(
 
     :raises: Conflict if one of them is no longer over, or is gone
     """
-    done = session.execute(
+    done = writes.count(
+        session,
         sa.update(LEASE)
         .where(LEASE.c.id.in_(lease_ids), *_OVER)
-        .values(version=LEASE.c.version + 1)
+        .values(version=LEASE.c.version + 1),
     )
-    if done.rowcount != len(lease_ids):  # type: ignore[attr-defined]
+    if done != len(lease_ids):
         raise exception.Conflict(kind='Lease', id='that is over')
     return belongings.remove_leases(session, lease_ids)
 
@@ -172,32 +175,25 @@ def remove_records(
 
 def count_deleted(session: orm.Session, before: datetime.datetime) -> int:
     """Return how many deleted leases would be forgotten."""
-    return _counted(session, DELETED, DELETED.c.deleted_at < before)
+    return counts.of(session, DELETED, DELETED.c.deleted_at < before)
 
 
 def count_refusals(session: orm.Session, before: datetime.datetime) -> int:
     """Return how many refusals would be forgotten."""
-    return _counted(session, REFUSAL, REFUSAL.c.asked_at < before)
+    return counts.of(session, REFUSAL, REFUSAL.c.asked_at < before)
 
 
 def count_keys(session: orm.Session, before: datetime.datetime) -> int:
     """Return how many keys of requests would be forgotten."""
-    return _counted(session, KEY, KEY.c.created_at < before)
+    return counts.of(session, KEY, KEY.c.created_at < before)
 
 
 def count_records(session: orm.Session, before: datetime.datetime) -> int:
     """Return how many rows of the record would be forgotten."""
     return sum(
-        _counted(session, table, table.c.ended_at < before)
+        counts.of(session, table, table.c.ended_at < before)
         for table in RECORDS
     )
-
-
-def _counted(
-    session: orm.Session, table: sa.Table, condition: sa.ColumnElement[bool]
-) -> int:
-    query = sa.select(sa.func.count()).select_from(table).where(condition)
-    return session.scalar(query) or 0
 
 
 def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
@@ -207,13 +203,13 @@ def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
             RESERVATION.c.lease_id.in_(lease_ids)
         )
     ).all()
-    counts = Counter[str](
+    found = Counter[str](
         leases=len(lease_ids),
         reservations=len(reservation_ids),
-        events=_counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
+        events=counts.of(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
     )
     for kind in belongings.OF_RESERVATIONS:
         if kind.counted:
             theirs = kind.table.c.reservation_id.in_(reservation_ids)
-            counts[kind.counted] += _counted(session, kind.table, theirs)
-    return counts
+            found[kind.counted] += counts.of(session, kind.table, theirs)
+    return found

@@ -15,6 +15,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.objects import states
@@ -33,6 +34,8 @@ although something of such a lease may be left in Nova: see stuck()."""
 ENDING = (states.Lease.TERMINATING, states.Lease.DELETING)
 
 _LONG_AGO = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+_STUCK = (LEASE.c.due_at > _LONG_AGO, LEASE.c.status == states.Lease.ERROR)
 
 
 class Living(NamedTuple):
@@ -79,34 +82,19 @@ def lacking(session: orm.Session) -> int:
         RESERVATION.c.lease_id == LEASE.c.id,
         RESERVATION.c.missing_resources == sa.true(),
     )
-    return int(
-        session.scalar(
-            sa.select(sa.func.count())
-            .select_from(LEASE)
-            .where(
-                LEASE.c.degraded == sa.true(),
-                LEASE.c.status.in_(LIVING),
-                lacks,
-            )
-        )
-        or 0
+    return counts.of(
+        session,
+        LEASE,
+        LEASE.c.degraded == sa.true(),
+        LEASE.c.status.in_(LIVING),
+        lacks,
     )
 
 
 def stuck(session: orm.Session) -> int:
     """Return how many leases failed at their start or end and have something
     left in Nova: a worker looks at them still."""
-    return int(
-        session.scalar(
-            sa.select(sa.func.count())
-            .select_from(LEASE)
-            .where(
-                LEASE.c.due_at > _LONG_AGO,
-                LEASE.c.status == states.Lease.ERROR,
-            )
-        )
-        or 0
-    )
+    return counts.of(session, LEASE, *_STUCK)
 
 
 def ending_since(session: orm.Session) -> datetime.datetime | None:
@@ -122,12 +110,7 @@ def ending_since(session: orm.Session) -> datetime.datetime | None:
     )
     found = (
         session.scalar(begun.where(LEASE.c.status.in_(ENDING))),
-        session.scalar(
-            begun.where(
-                LEASE.c.due_at > _LONG_AGO,
-                LEASE.c.status == states.Lease.ERROR,
-            )
-        ),
+        session.scalar(begun.where(*_STUCK)),
     )
     return min((date for date in found if date is not None), default=None)
 

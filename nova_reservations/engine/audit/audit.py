@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -34,18 +35,12 @@ PATIENCE = datetime.timedelta(seconds=60)
 workers."""
 
 
+@dataclasses.dataclass(eq=False)
 class Audit:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        bookings: bookings.Bookings,
-        types: resource_types.Types,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.bookings = bookings
-        self.types = types
+    database: api.Database
+    cloud: ports.Cloud
+    bookings: bookings.Bookings
+    types: resource_types.Types
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -278,10 +273,7 @@ class Audit:
         in_nova = self.cloud.aggregates.lease_aggregates()
         with self.database.reader() as session:
             wanted = audit.gathered(session)
-            enrolled = [
-                host.resource
-                for host in hosts.find(session, objects.HostQuery())
-            ]
+            enrolled = _enrolled(session)
         in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
         with self.database.reader() as session:
             # Placement may also have aggregates of others.
@@ -316,10 +308,7 @@ class Audit:
         """
         with self.database.reader() as session:
             wanted = audit.slotted(session)
-            enrolled = [
-                host.resource
-                for host in hosts.find(session, objects.HostQuery())
-            ]
+            enrolled = _enrolled(session)
         offered = self.cloud.slots.offered_slots(enrolled)
         for reservation_id, (lease_id, slots) in wanted.items():
             if offered.get(reservation_id, {}) != slots:
@@ -416,6 +405,11 @@ class Audit:
             )
 
         return delete_aggregate
+
+
+def _enrolled(session: api.Session) -> list[objects.Resource]:
+    known = hosts.find(session, objects.HostQuery())
+    return [host.resource for host in known]
 
 
 def written(

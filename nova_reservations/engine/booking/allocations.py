@@ -115,12 +115,10 @@ def _is_short(ask: offers.Ask) -> bool:
     return isinstance(alone, offers.Shortage)
 
 
+@dataclasses.dataclass(eq=False)
 class Allocations:
-    def __init__(
-        self, types: resource_types.Types, options: settings.Settings
-    ) -> None:
-        self.types = types
-        self.options = options
+    types: resource_types.Types
+    options: settings.Settings
 
     def book(
         self,

@@ -118,12 +118,10 @@ class LeaseChanges:
         )
 
 
+@dataclasses.dataclass(eq=False)
 class LeaseRequests:
-    def __init__(
-        self, types: resource_types.Types, options: settings.Settings
-    ) -> None:
-        self.types = types
-        self.options = options
+    types: resource_types.Types
+    options: settings.Settings
 
     def draft(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
         """Return the new lease; nothing of it is written.

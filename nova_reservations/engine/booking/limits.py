@@ -250,23 +250,17 @@ class Outlook:
         )
 
 
+@dataclasses.dataclass(eq=False)
 class ProjectLimits:
     """:ivar source: returns the limits of a project; None: no project has
     limits.
     :ivar patience: the longest that an end may take.
     """
 
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        source: ports.LimitSource | None,
-        patience: datetime.timedelta,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.source = source
-        self.patience = patience
+    database: api.Database
+    types: resource_types.Types
+    source: ports.LimitSource | None
+    patience: datetime.timedelta
 
     def guard(self, lease: objects.Lease) -> Guard:
         """Return the limits that hold for a lease. Call this outside of a

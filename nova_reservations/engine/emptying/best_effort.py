@@ -61,22 +61,17 @@ AT_ONCE = 8
 TOO_FEW = 'Not enough hosts can be emptied'
 
 
-class BestEffort:
-    def __init__(
-        self,
-        means: means.Means,
-        cloud: ports.Cloud,
-        strategy: base.DrainStrategy,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.limits = means.limits
-        self.allocations = means.allocations
-        self.cloud = cloud
-        self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
-        self.builds = builds.Builds(cloud, means.options)
+@dataclasses.dataclass(eq=False)
+class BestEffort(means.UseCase):
+    cloud: ports.Cloud
+    strategy: base.DrainStrategy
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
+        self.candidates = drain_candidates.DrainCandidates(
+            self.cloud, self.strategy
+        )
+        self.builds = builds.Builds(self.cloud, self.options)
 
     def advance(
         self, lease: objects.Lease, now: datetime.datetime, check: ports.Check

@@ -137,12 +137,10 @@ def begin(
     )
 
 
+@dataclasses.dataclass(eq=False)
 class DrainCandidates:
-    def __init__(
-        self, cloud: ports.Cloud, strategy: base.DrainStrategy
-    ) -> None:
-        self.cloud = cloud
-        self.strategy = strategy
+    cloud: ports.Cloud
+    strategy: base.DrainStrategy
 
     def choose(
         self, prospect: Prospect, now: datetime.datetime

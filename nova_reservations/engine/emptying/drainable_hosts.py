@@ -2,6 +2,7 @@
 """Drainable hosts: the hosts of an aggregate of the operator. They are given
 back when no lease needs them any more."""
 
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -34,18 +35,12 @@ def order(lease_id: str, host: objects.Resource) -> ports.RequestKey:
     return ports.RequestKey(f'{lease_id} {host.uuid}')
 
 
+@dataclasses.dataclass(eq=False)
 class DrainableHosts:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        inventory: inventory_engine.Hosts,
-        options: settings.Settings,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.inventory = inventory
-        self.options = options
+    database: api.Database
+    cloud: ports.Cloud
+    inventory: inventory_engine.Hosts
+    options: settings.Settings
 
     def can_be_emptied(self) -> bool:
         """Return whether this Nova is configured to empty hosts at all."""
@@ -244,11 +239,9 @@ class DrainableHosts:
             return False
         check()
         self.cloud.aggregates.unmark(host)
-
-        def unfence(session: api.Session) -> None:
-            drainable_hosts.unfence(session, host.id, lease_id, now)
-
-        transactions.write(self.database, unfence)
+        transactions.write(
+            self.database, drainable_hosts.unfence, host.id, lease_id, now
+        )
         LOG.info(
             'Host %(name)s is given back by lease %(lease)s',
             {'name': host.name, 'lease': lease_id},

@@ -46,14 +46,8 @@ class _Healed:
     after: objects.Lease
 
 
-class Healing:
-    def __init__(self, means: means.Means) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.plans = means.allocations
-
+@dataclasses.dataclass(eq=False)
+class Healing(means.UseCase):
     def heal(self, now: datetime.datetime) -> list[str]:
         """Heal the leases that have begun, or will begin before the next
         check; return the ids of those that were changed."""
@@ -273,7 +267,7 @@ class Healing:
             None if asked else self.options.heal_active,
             drained,
         )
-        return repair.Repair(session, case, self.plans, attempt)
+        return repair.Repair(session, case, self.allocations, attempt)
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of reservations that have

@@ -60,18 +60,12 @@ class _News:
         return not holds.forbidding(self.condition, holds.Use.RETURN)
 
 
+@dataclasses.dataclass(eq=False)
 class Monitoring:
-    def __init__(
-        self,
-        database: api.Database,
-        monitors: Sequence[base.Monitor],
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.monitors = monitors
-        self.options = options
-        self.notify = notify
+    database: api.Database
+    monitors: Sequence[base.Monitor]
+    options: settings.Settings
+    notify: ports.Notifier
 
     def poll(self, now: datetime.datetime, held_only: bool = False) -> None:
         """Let each monitor look at all that it knows.

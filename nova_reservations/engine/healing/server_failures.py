@@ -40,18 +40,12 @@ Sightings = Mapping[str, failures.Sighting]
 known."""
 
 
+@dataclasses.dataclass(eq=False)
 class ServerFailures:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.options = options
-        self.notify = notify
+    database: api.Database
+    cloud: ports.Cloud
+    options: settings.Settings
+    notify: ports.Notifier
 
     def look(self, now: datetime.datetime) -> None:
         """Flag the leases of servers whose hosts have failed, and evacuate

@@ -42,12 +42,10 @@ class Open:
     shared: bool = False
 
 
+@dataclasses.dataclass(eq=False)
 class Access:
-    def __init__(
-        self, database: api.Database, types: resource_types.Types
-    ) -> None:
-        self.database = database
-        self.types = types
+    database: api.Database
+    types: resource_types.Types
 
     def find(self, reservation_id: str) -> objects.Access | None:
         """Return the facts that decide who may use the reservation."""
@@ -194,11 +192,7 @@ class Access:
 
         Decision 0043: doc/source/decisions/0043-what-operators-watch
         """
-
-        def write(session: api.Session) -> bool:
-            return access.use(session, lease_id, now)
-
-        return transactions.write(self.database, write)
+        return transactions.write(self.database, access.use, lease_id, now)
 
     def record_use(
         self,
@@ -212,11 +206,14 @@ class Access:
 
         :raises: Contended, DatabaseUnavailable
         """
-
-        def record(session: api.Session) -> None:
-            server_usage.admit(session, server_uuid, reservation_id, size, now)
-
-        transactions.write(self.database, record)
+        transactions.write(
+            self.database,
+            server_usage.admit,
+            server_uuid,
+            reservation_id,
+            size,
+            now,
+        )
 
     def open_to(
         self, project_id: str, only: str | None = None

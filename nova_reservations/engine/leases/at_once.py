@@ -42,18 +42,12 @@ def wait(call: Callable[[], None]) -> bool:
     return True
 
 
+@dataclasses.dataclass(eq=False)
 class AtOnce:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        in_time: InTime,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.in_time = in_time
+    database: api.Database
+    types: resource_types.Types
+    options: settings.Settings
+    in_time: InTime
 
     def marked(
         self, lease: objects.Lease, now: datetime.datetime

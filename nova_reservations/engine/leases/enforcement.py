@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 import functools
 from typing import Any
@@ -46,18 +47,12 @@ _ENDS = frozenset(
 """Notifications that a lease has ended, or will never begin."""
 
 
+@dataclasses.dataclass(eq=False)
 class Enforcement:
-    def __init__(
-        self,
-        database: api.Database,
-        plugins: Sequence[base.Enforcement],
-        plans: allocations.Allocations,
-        change_writer: lease_changes.ChangeWriter,
-    ) -> None:
-        self.database = database
-        self.plugins = plugins
-        self.plans = plans
-        self.change_writer = change_writer
+    database: api.Database
+    plugins: Sequence[base.Enforcement]
+    plans: allocations.Allocations
+    change_writer: lease_changes.ChangeWriter
 
     def check_new(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Check a new lease before it is written.

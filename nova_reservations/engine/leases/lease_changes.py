@@ -33,18 +33,12 @@ from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 
 
+@dataclasses.dataclass(eq=False)
 class ChangeWriter:
-    def __init__(
-        self,
-        types: resource_types.Types,
-        options: settings.Settings,
-        requests: lease_requests.LeaseRequests,
-        plans: allocations.Allocations,
-    ) -> None:
-        self.types = types
-        self.options = options
-        self.requests = requests
-        self.allocations = plans
+    types: resource_types.Types
+    options: settings.Settings
+    requests: lease_requests.LeaseRequests
+    allocations: allocations.Allocations
 
     def write(
         self,

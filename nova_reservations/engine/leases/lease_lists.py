@@ -43,12 +43,10 @@ _READ: Mapping[bool, _Read] = {
 """Whether leases were deleted -> how a page of them is read."""
 
 
+@dataclasses.dataclass(eq=False)
 class LeaseLists:
-    def __init__(
-        self, database: api.Database, types: resource_types.Types
-    ) -> None:
-        self.database = database
-        self.types = types
+    database: api.Database
+    types: resource_types.Types
 
     def find(self, query: objects.LeaseQuery) -> Iterator[objects.Lease]:
         """Yield leases as they are wanted.

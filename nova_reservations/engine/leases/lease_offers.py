@@ -61,22 +61,12 @@ class Offers:
     truncated: bool
 
 
-class LeaseOffers:
+@dataclasses.dataclass(eq=False)
+class LeaseOffers(means.UseCase):
     """:ivar cpu: returns the seconds of CPU that this thread has used."""
 
-    def __init__(
-        self,
-        means: means.Means,
-        looks: openings.Openings,
-        cpu: Callable[[], float] = time.thread_time,
-    ) -> None:
-        self.database = means.database
-        self.options = means.options
-        self.requests = means.requests
-        self.plans = means.allocations
-        self.limits = means.limits
-        self.looks = looks
-        self.cpu = cpu
+    looks: openings.Openings
+    cpu: Callable[[], float] = time.thread_time
 
     def find(self, wanted: OfferQuery, now: datetime.datetime) -> Offers:
         """Return windows in which the whole lease would be accepted now. The
@@ -187,7 +177,7 @@ class LeaseOffers:
             draft, start_date=window.start, end_date=window.end
         )
         try:
-            planned = self.plans.plan(
+            planned = self.allocations.plan(
                 session,
                 lease,
                 outlook.now,

@@ -72,31 +72,14 @@ class Writing:
     key: objects.IdempotencyKey | None = None
 
 
-class Leases:
-    def __init__(
-        self,
-        means: means.Means,
-        change_writer: lease_changes.ChangeWriter,
-        openings: openings.Openings,
-        enforcement: enforcement.Enforcement,
-        at_once: at_once.AtOnce,
-        demand: refused_demand.RefusedDemand,
-        drainable_hosts: drainable_hosts.DrainableHosts,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.requests = means.requests
-        self.allocations = means.allocations
-        self.limits = means.limits
-        self.shrinking = shrinking.Shrinking(means.database, means.types)
-        self.change_writer = change_writer
-        self.openings = openings
-        self.enforcement = enforcement
-        self.at_once = at_once
-        self.demand = demand
-        self.drainable_hosts = drainable_hosts
+@dataclasses.dataclass(eq=False)
+class Leases(means.UseCase):
+    change_writer: lease_changes.ChangeWriter
+    openings: openings.Openings
+    enforcement: enforcement.Enforcement
+    at_once: at_once.AtOnce
+    demand: refused_demand.RefusedDemand
+    drainable_hosts: drainable_hosts.DrainableHosts
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -168,13 +151,6 @@ class Leases:
             )
         return lease
 
-    def _transaction(
-        self, dry_run: bool
-    ) -> contextlib.AbstractContextManager[api.Session]:
-        if dry_run:
-            return self.database.rehearsal()
-        return self.database.writer()
-
     @contextlib.contextmanager
     def _new(
         self,
@@ -187,7 +163,7 @@ class Leases:
 
         :raises: Repeated, RequestUnderWay
         """
-        with self._transaction(writing.dry_run) as session:
+        with self.transaction(dry_run=writing.dry_run) as session:
             guard.begin(session)
             if writing.key:
                 idempotency_db.insert(session, writing.key, lease.id, now)
@@ -306,7 +282,7 @@ class Leases:
         def change(
             attempt: transactions.Attempt,
         ) -> tuple[objects.Lease, objects.Lease]:
-            with self._transaction(dry_run) as session:
+            with self.transaction(dry_run=dry_run) as session:
                 guard.begin(session)
                 attempt.begin(session)
                 seen = leases.get(session, lease_id)
@@ -350,8 +326,13 @@ class Leases:
             return changes
         seen = self.get(lease_id)
         changes = self.requests.look_up(seen, changes, now)
-        return self.shrinking.look(
-            seen, changes, self.requests.new_params(seen, changes), now
+        return shrinking.look(
+            self.database,
+            self.types,
+            seen,
+            changes,
+            self.requests.new_params(seen, changes),
+            now,
         )
 
     def _tell_change(

@@ -59,20 +59,11 @@ class Window:
     user_id: str
 
 
-class Maintenance:
-    def __init__(
-        self,
-        means: means.Means,
-        single: leases.Leases,
-        cordoning: cordons.Cordons,
-        cloud: ports.Cloud,
-    ) -> None:
-        self.database = means.database
-        self.requests = means.requests
-        self.allocations = means.allocations
-        self.single = single
-        self.cordons = cordoning
-        self.cloud = cloud
+@dataclasses.dataclass(eq=False)
+class Maintenance(means.UseCase):
+    single: leases.Leases
+    cordons: cordons.Cordons
+    cloud: ports.Cloud
 
     def cordon(self, host_id: int, now: datetime.datetime) -> Affected:
         """Keep new leases off the host; where possible, move leases that have

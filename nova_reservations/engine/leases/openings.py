@@ -68,18 +68,9 @@ class Prospects:
         )
 
 
-class Openings:
-    def __init__(
-        self,
-        means: means.Means,
-        change_writer: lease_changes.ChangeWriter,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.plans = means.allocations
-        self.limits = means.limits
-        self.change_writer = change_writer
+@dataclasses.dataclass(eq=False)
+class Openings(means.UseCase):
+    change_writer: lease_changes.ChangeWriter
 
     def with_start(
         self,
@@ -218,7 +209,7 @@ class Openings:
             self.options.cleaning_time,
             ignore=[item.id for item in lease.reservations],
         )
-        wanted = list(self.plans.wanted(session, lease, [], terms))
+        wanted = list(self.allocations.wanted(session, lease, [], terms))
         could = [
             candidates.could_have(
                 session, item, RESOURCES + item.demand.maximum

@@ -73,11 +73,8 @@ def _reason(refusal: Exception) -> str:
 
 
 def _count(database: api.Database, reason: str) -> None:
-    def write(session: api.Session) -> None:
-        counters.increment(session, counter(reason))
-
     try:
-        transactions.write(database, write)
+        transactions.write(database, counters.increment, counter(reason))
     except (exception.Contended, exception.DatabaseUnavailable) as error:
         # The caller must see the refusal, and not this error.
         LOG.warning('A refusal is not counted: %s', error)

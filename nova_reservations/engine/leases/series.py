@@ -7,7 +7,6 @@ Decision 0035: doc/source/decisions/0035-a-series-is-one-booking
 """
 
 from collections.abc import Sequence
-import contextlib
 import dataclasses
 import datetime
 
@@ -87,24 +86,15 @@ class Left:
     why: str | None
 
 
-class Series:
-    def __init__(
-        self,
-        means: means.Means,
-        single: leases.Leases,
-        enforcement: enforcement.Enforcement,
-        at_once: at_once.AtOnce,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.requests = means.requests
-        self.allocations = means.allocations
-        self.limits = means.limits
+@dataclasses.dataclass(eq=False)
+class Series(means.UseCase):
+    single: leases.Leases
+    enforcement: enforcement.Enforcement
+    at_once: at_once.AtOnce
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
         self.plans = series_plans.SeriesPlans(means)
-        self.single = single
-        self.enforcement = enforcement
-        self.at_once = at_once
 
     def get(self, series_id: str) -> list[objects.Lease]:
         """Return the leases of the series, in the order of their start.
@@ -151,7 +141,7 @@ class Series:
                 self.enforcement.check_new(lease, now)
 
         def book(attempt: transactions.Attempt) -> Made:
-            with self._transaction(dry_run) as session:
+            with self.transaction(dry_run=dry_run) as session:
                 guard.begin(session)
                 if asked.key:
                     idempotency.insert(session, asked.key, drafts[0].id, now)
@@ -172,11 +162,6 @@ class Series:
                 self.single.tell_created(lease)
             self.at_once.make(made.leases, now)
         return made
-
-    def _transaction(
-        self, dry_run: bool
-    ) -> contextlib.AbstractContextManager[api.Session]:
-        return self.database.rehearsal() if dry_run else self.database.writer()
 
     def _book(
         self,

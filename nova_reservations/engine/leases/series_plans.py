@@ -67,12 +67,8 @@ class Plans:
         return found
 
 
-class SeriesPlans:
-    def __init__(self, means: means.Means) -> None:
-        self.types = means.types
-        self.options = means.options
-        self.plans = means.allocations
-
+@dataclasses.dataclass(eq=False)
+class SeriesPlans(means.UseCase):
     def plan(
         self,
         session: api.Session,
@@ -151,7 +147,7 @@ class _Series:
         self.all_plans = plans
         self.types = plans.types
         self.options = plans.options
-        self.plans = plans.plans
+        self.plans = plans.allocations
         self.drafts = drafts
         self.now = now
         self.attempt = attempt

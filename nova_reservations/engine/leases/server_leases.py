@@ -43,24 +43,12 @@ CARRYING = states.OPEN | {states.Lease.CREATING}
 """The states of leases that servers carry."""
 
 
-class ServerLeases:
-    def __init__(
-        self,
-        means: means.Means,
-        leases: leases.Leases,
-        enforcement: enforcement.Enforcement,
-        access: access.Access,
-        cloud: ports.Cloud,
-    ) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.requests = means.requests
-        self.leases = leases
-        self.enforcement = enforcement
-        self.access = access
-        self.cloud = cloud
+@dataclasses.dataclass(eq=False)
+class ServerLeases(means.UseCase):
+    leases: leases.Leases
+    enforcement: enforcement.Enforcement
+    access: access.Access
+    cloud: ports.Cloud
 
     @refusals.counted
     def request(

@@ -37,18 +37,12 @@ _UNUSED = states.FIRST
 """States of leases in which no server can have landed yet."""
 
 
+@dataclasses.dataclass(eq=False)
 class Sharing:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
-        self.notify = notify
+    database: api.Database
+    types: resource_types.Types
+    options: settings.Settings
+    notify: ports.Notifier
 
     def of(self, lease: objects.Lease) -> Mapping[str, Collection[str]]:
         """Return reservation id -> ids of the projects that it is shared

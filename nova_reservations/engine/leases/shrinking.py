@@ -53,48 +53,40 @@ class _Part:
     named: Holdings = ()
 
 
-class Shrinking:
-    def __init__(
-        self, database: api.Database, types: resource_types.Types
-    ) -> None:
-        self.database = database
-        self.types = types
+def look(
+    database: api.Database,
+    types: resource_types.Types,
+    seen: objects.Lease,
+    changes: lease_requests.LeaseChanges,
+    params: Mapping[str, Mapping[str, object]],
+    now: datetime.datetime,
+) -> lease_requests.LeaseChanges:
+    """Ask the cloud what is used of all that may be given back.
 
-    def look(
-        self,
-        seen: objects.Lease,
-        changes: lease_requests.LeaseChanges,
-        params: Mapping[str, Mapping[str, object]],
-        now: datetime.datetime,
-    ) -> lease_requests.LeaseChanges:
-        """Ask the cloud what is used of all that may be given back.
+    :param params: reservation id -> the params that are asked for
+    :raises: InvalidInput, InvalidState, CloudUnavailable
+    """
+    with database.reader() as session:
+        parts = _parts(session, types, seen, params, changes.reservations)
+    used = {part.before.id: _used(types, seen, part, now) for part in parts}
+    return dataclasses.replace(changes, used=used)
 
-        :param params: reservation id -> the params that are asked for
-        :raises: InvalidInput, InvalidState, CloudUnavailable
-        """
-        with self.database.reader() as session:
-            parts = _parts(
-                session, self.types, seen, params, changes.reservations
-            )
-        return dataclasses.replace(
-            changes,
-            used={
-                part.before.id: self._used(seen, part, now) for part in parts
-            },
-        )
 
-    def _used(
-        self, lease: objects.Lease, part: _Part, now: datetime.datetime
-    ) -> Mapping[int, int] | None:
-        kind = self.types[part.before.resource_type]
-        resources = tuple(holding.resource for holding in part.holdings)
-        booking = base.Booking.looked_at(lease, part.before, resources, now)
-        if part.is_whole:
-            unused = {resource.id for resource in kind.unused(booking)}
-            return {each.id: int(each.id not in unused) for each in resources}
-        if not isinstance(kind, with_slots.WithSlots):
-            return None
-        return kind.slots_held(booking)
+def _used(
+    types: resource_types.Types,
+    lease: objects.Lease,
+    part: _Part,
+    now: datetime.datetime,
+) -> Mapping[int, int] | None:
+    kind = types[part.before.resource_type]
+    resources = tuple(holding.resource for holding in part.holdings)
+    booking = base.Booking.looked_at(lease, part.before, resources, now)
+    if part.is_whole:
+        unused = {resource.id for resource in kind.unused(booking)}
+        return {each.id: int(each.id not in unused) for each in resources}
+    if not isinstance(kind, with_slots.WithSlots):
+        return None
+    return kind.slots_held(booking)
 
 
 def close(

@@ -5,6 +5,7 @@ promised them."""
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -19,10 +20,10 @@ PAGE = 100
 _ALL = objects.AllocationQuery()
 
 
+@dataclasses.dataclass(eq=False)
 class AllocationLists:
-    def __init__(self, database: api.Database, resource_type: str) -> None:
-        self.database = database
-        self.resource_type = resource_type
+    database: api.Database
+    resource_type: str
 
     def find(
         self,

@@ -41,13 +41,13 @@ class Host:
     bars: Collection[bars.Bar]
 
 
+@dataclasses.dataclass(eq=False)
 class Calendar:
     """:ivar resource_type: the type of the resources that are shown; this
     module calls them hosts."""
 
-    def __init__(self, database: api.Database, resource_type: str) -> None:
-        self.database = database
-        self.resource_type = resource_type
+    database: api.Database
+    resource_type: str
 
     def of_project(
         self,

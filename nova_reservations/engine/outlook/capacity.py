@@ -134,14 +134,8 @@ class _Facts:
         return [each.taken(terms.now, terms.cleaning) for each in held]
 
 
-class Capacity:
-    def __init__(self, means: means.Means) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.requests = means.requests
-        self.plans = means.allocations
-
+@dataclasses.dataclass(eq=False)
+class Capacity(means.UseCase):
     def find(
         self,
         start: datetime.datetime,
@@ -224,10 +218,10 @@ class Capacity:
     ) -> _Facts:
         """:raises: InvalidInput"""
         demand = ANY_HOST if asked is None else asked.demand
-        self.plans.check_keys(session, demand)
+        self.allocations.check_keys(session, demand)
         aftermath = _NOTHING
         if draft is not None:
-            [wanted] = self.plans.wanted(
+            [wanted] = self.allocations.wanted(
                 session, draft, [], allocations.Terms()
             )
             aftermath = wanted.window.end - draft.end_date

@@ -8,6 +8,7 @@ short read.
 Decision 0038: doc/source/decisions/0038-demand-is-what-was-refused
 """
 
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -28,12 +29,10 @@ BATCH = 1000
 """The number of refusals that are forgotten in one transaction."""
 
 
+@dataclasses.dataclass(eq=False)
 class RefusedDemand:
-    def __init__(
-        self, database: api.Database, options: settings.Settings
-    ) -> None:
-        self.database = database
-        self.options = options
+    database: api.Database
+    options: settings.Settings
 
     def record(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Remember that a lease was refused, unless the same request of the

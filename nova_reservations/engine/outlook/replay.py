@@ -56,16 +56,11 @@ class _Ask:
     end: datetime.datetime
 
 
+@dataclasses.dataclass(eq=False)
 class Replay:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        options: settings.Settings,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
+    database: api.Database
+    types: resource_types.Types
+    options: settings.Settings
 
     def run(
         self,

@@ -3,6 +3,7 @@
 that were promised it move to other resources."""
 
 from collections.abc import Collection
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -23,12 +24,10 @@ AT_ONCE = 100
 the others before they start."""
 
 
+@dataclasses.dataclass(eq=False)
 class Cordons:
-    def __init__(
-        self, database: api.Database, healer: healing.Healing
-    ) -> None:
-        self.database = database
-        self.healer = healer
+    database: api.Database
+    healer: healing.Healing
 
     def set(
         self,

@@ -95,7 +95,7 @@ class Hosts:
     ) -> objects.Host:
         with self.database.writer() as session:
             # First, so that no booking comes between the reads and the commit.
-            rows.advance(session, host_id, now)
+            rows.change(session, host_id, updated_at=now)
             host = hosts.get(session, host_id)
             wanted = resources.differing(
                 host.properties, properties

@@ -9,6 +9,7 @@ Decision 0062: doc/source/decisions/0062-lost-hosts
 """
 
 from collections.abc import Collection
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -21,16 +22,11 @@ from nova_reservations.engine.healing import monitoring
 LOG = log.getLogger(__name__)
 
 
+@dataclasses.dataclass(eq=False)
 class LostHosts:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        monitors: monitoring.Monitoring,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.monitors = monitors
+    database: api.Database
+    cloud: ports.Cloud
+    monitors: monitoring.Monitoring
 
     def look(self, unmarked: Collection[int], now: datetime.datetime) -> None:
         """Look whether these hosts are lost, and whether those that were can

@@ -3,6 +3,7 @@
 remove them."""
 
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -19,20 +20,15 @@ from nova_reservations.types import enrols
 LOG = log.getLogger(__name__)
 
 
+@dataclasses.dataclass(eq=False)
 class Places:
-    """:param types: also those that are switched off: what they have left can
-    be removed
+    """:ivar types: also those that are switched off: what they have left can
+    be removed.
     """
 
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        known: resources.Resources,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.resources = known
+    database: api.Database
+    types: resource_types.Types
+    resources: resources.Resources
 
     def find(
         self, resource_type: str, project_id: str | None = None

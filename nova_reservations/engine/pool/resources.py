@@ -53,18 +53,12 @@ class Allocated:
     amounts: Mapping[str, int]
 
 
+@dataclasses.dataclass(eq=False)
 class Resources:
-    def __init__(
-        self,
-        database: api.Database,
-        types: resource_types.Types,
-        cordoning: cordons.Cordons,
-        counts: capacities.Capacity,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.cordons = cordoning
-        self._capacity = counts
+    database: api.Database
+    types: resource_types.Types
+    cordons: cordons.Cordons
+    counts: capacities.Capacity
 
     def find(self, query: objects.ResourceQuery) -> list[objects.Inventoried]:
         """:raises: InvalidInput for a type that has no such resources"""
@@ -170,7 +164,7 @@ class Resources:
             unit = {resource_class: 1}
             demand = demands.Share(resource_type, 1, unit, None, expression)
         asked = capacities.Asked('', '', None, demand=demand)
-        return self._capacity.find(start, end, step, now, asked)
+        return self.counts.find(start, end, step, now, asked)
 
     def add(
         self,
@@ -276,7 +270,7 @@ class Resources:
         def write(session: api.Session) -> None:
             # First, so that no booking comes between the reads and the
             # commit.
-            resources.advance(session, resource_id, now)
+            resources.change(session, resource_id, updated_at=now)
             known = resources.get(session, resource_id)
             _check(known.resource.resource_type, inventories, properties)
             self._check_given(known, properties)

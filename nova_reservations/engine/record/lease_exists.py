@@ -6,6 +6,7 @@ The progress is written before the notifications of a page of leases are sent:
 a worker that goes on after another one died notifies of no lease twice.
 """
 
+import dataclasses
 import datetime
 
 from nova_reservations import exception
@@ -35,16 +36,14 @@ _TOLD = (states.Lease.ACTIVE, states.Lease.STARTING)
 before the rest of their lease has started."""
 
 
+@dataclasses.dataclass(eq=False)
 class LeaseExists:
-    """:param sent: waits for notifications to be sent; returns whether all
+    """:ivar sent: waits for notifications to be sent; returns whether all
     were"""
 
-    def __init__(
-        self, database: api.Database, notify: ports.Notifier, sent: ports.Sent
-    ) -> None:
-        self.database = database
-        self.notify = notify
-        self.sent = sent
+    database: api.Database
+    notify: ports.Notifier
+    sent: ports.Sent
 
     def tell(self, now: datetime.datetime) -> None:
         """Notify of all leases that count and were not told of in this hour.

@@ -76,12 +76,10 @@ class Cutoffs:
 _Act = Callable[[api.Session, Sequence[str]], Mapping[str, int]]
 
 
+@dataclasses.dataclass(eq=False)
 class Purge:
-    def __init__(
-        self, database: api.Database, options: settings.Settings
-    ) -> None:
-        self.database = database
-        self.options = options
+    database: api.Database
+    options: settings.Settings
 
     def run(self, now: datetime.datetime) -> None:
         """Delete what is older than the options say, up to a limit."""

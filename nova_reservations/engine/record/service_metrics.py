@@ -160,16 +160,11 @@ Readings = Mapping[str, Samples]
 """Name of a metric -> its samples."""
 
 
+@dataclasses.dataclass(eq=False)
 class ServiceMetrics:
-    def __init__(
-        self,
-        database: api.Database,
-        clock: clocks.Clock,
-        counts: capacity.Capacity,
-    ) -> None:
-        self.database = database
-        self.clock = clock
-        self.counts = counts
+    database: api.Database
+    clock: clocks.Clock
+    counts: capacity.Capacity
 
     def schema(self) -> Readings:
         """Return the state of the schema, the only metric that can be read if

@@ -227,14 +227,9 @@ def _current(session: api.Session, seen: objects.Lease) -> objects.Lease:
     return lease
 
 
-class Retries:
+@dataclasses.dataclass(eq=False)
+class Retries(means.UseCase):
     """Leases that wait: after a try in vain they wait on, or give up."""
-
-    def __init__(self, means: means.Means) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
 
     def look(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Give up a lease that a worker holds if its time is over; otherwise

@@ -89,17 +89,16 @@ class Offer:
     moves_promises: bool = False
 
 
-class Walk:
-    def __init__(self, means: means.Means, retries: retry.Retries) -> None:
-        self.database = means.database
-        self.types = means.types
-        self.options = means.options
-        self.notify = means.notify
-        self.limits = means.limits
-        self.allocations = means.allocations
-        self.retries = retries
-        self._parsed: dict[str, _Asked | None] = {}
-        self.judgements = judged_walks.Judgements()
+@dataclasses.dataclass(eq=False)
+class Walk(means.UseCase):
+    retries: retry.Retries
+
+    judgements: judged_walks.Judgements = dataclasses.field(
+        default_factory=judged_walks.Judgements, init=False
+    )
+    _parsed: dict[str, _Asked | None] = dataclasses.field(
+        default_factory=dict, init=False
+    )
 
     def run(self, now: datetime.datetime) -> None:
         """Give resources that came free to leases that wait."""

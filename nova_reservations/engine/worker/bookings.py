@@ -5,6 +5,7 @@ them."""
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -20,16 +21,11 @@ from nova_reservations.objects import states
 from nova_reservations.types import base
 
 
+@dataclasses.dataclass(eq=False)
 class Bookings:
-    def __init__(
-        self,
-        database: api.Database,
-        types: Mapping[str, base.ResourceType],
-        options: settings.Settings,
-    ) -> None:
-        self.database = database
-        self.types = types
-        self.options = options
+    database: api.Database
+    types: Mapping[str, base.ResourceType]
+    options: settings.Settings
 
     def knows(self, lease: objects.Lease) -> bool:
         """Return whether all types of the lease's reservations are switched

@@ -3,6 +3,7 @@
 no more; a lease ends when no server that carries it is left."""
 
 from collections.abc import Collection
+import dataclasses
 import datetime
 
 from oslo_log import log
@@ -23,10 +24,10 @@ PAGE = 500
 """The number of servers that Nova is asked about at once."""
 
 
+@dataclasses.dataclass(eq=False)
 class DeletedServers:
-    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
-        self.database = database
-        self.cloud = cloud
+    database: api.Database
+    cloud: ports.Cloud
 
     def look(self, now: datetime.datetime) -> None:
         """Take servers that are gone out of their leases. End the usage

@@ -42,18 +42,12 @@ SELDOM = datetime.timedelta(seconds=60)
 """The time between two looks at something that an operator has to mend."""
 
 
+@dataclasses.dataclass(eq=False)
 class Ends:
-    def __init__(
-        self,
-        bookings: bookings.Bookings,
-        options: settings.Settings,
-        notify: ports.Notifier,
-        actions: offered.Actions,
-    ) -> None:
-        self.actions = actions
-        self.bookings = bookings
-        self.options = options
-        self.notify = notify
+    bookings: bookings.Bookings
+    options: settings.Settings
+    notify: ports.Notifier
+    actions: offered.Actions
 
     def before_end(
         self, held: lease_claims.ClaimedLease, now: datetime.datetime

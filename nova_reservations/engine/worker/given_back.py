@@ -91,12 +91,10 @@ class _Part:
             leases.set_params(session, lease, self.after, now)
 
 
+@dataclasses.dataclass(eq=False)
 class GivenBack:
-    def __init__(
-        self, database: api.Database, options: settings.Settings
-    ) -> None:
-        self.database = database
-        self.options = options
+    database: api.Database
+    options: settings.Settings
 
     def update(
         self,

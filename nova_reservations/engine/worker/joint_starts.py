@@ -2,6 +2,7 @@
 """Starts of leases that are due in the same second, in one transaction."""
 
 from collections.abc import Sequence
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -17,18 +18,12 @@ from nova_reservations.engine.worker import bookings
 from nova_reservations.objects import states
 
 
+@dataclasses.dataclass(eq=False)
 class JointStarts:
-    def __init__(
-        self,
-        database: api.Database,
-        bookings: bookings.Bookings,
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.bookings = bookings
-        self.options = options
-        self.notify = notify
+    database: api.Database
+    bookings: bookings.Bookings
+    options: settings.Settings
+    notify: ports.Notifier
 
     def start(
         self, given: Sequence[lease_claims.Claim], now: datetime.datetime

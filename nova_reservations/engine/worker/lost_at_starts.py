@@ -10,6 +10,7 @@ Decision 0062: doc/source/decisions/0062-lost-hosts
 """
 
 from collections.abc import Sequence
+import dataclasses
 import datetime
 
 from nova_reservations import exception
@@ -29,16 +30,11 @@ Current = Sequence[tuple[base.ResourceType, base.Booking]]
 """The reservations of a lease that starts."""
 
 
+@dataclasses.dataclass(eq=False)
 class LostAtStarts:
-    def __init__(
-        self,
-        database: api.Database,
-        monitors: monitoring.Monitoring,
-        healer: healing.Healing,
-    ) -> None:
-        self.database = database
-        self.monitors = monitors
-        self.healer = healer
+    database: api.Database
+    monitors: monitoring.Monitoring
+    healer: healing.Healing
 
     def lose(
         self,

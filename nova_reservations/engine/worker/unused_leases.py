@@ -77,20 +77,13 @@ class _Marks:
         )
 
 
+@dataclasses.dataclass(eq=False)
 class UnusedLeases:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        types: resource_types.Types,
-        options: settings.Settings,
-        notify: ports.Notifier,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.types = types
-        self.options = options
-        self.notify = notify
+    database: api.Database
+    cloud: ports.Cloud
+    types: resource_types.Types
+    options: settings.Settings
+    notify: ports.Notifier
 
     def look(self, now: datetime.datetime) -> None:
         """Find leases that nobody has used for too long since their start.

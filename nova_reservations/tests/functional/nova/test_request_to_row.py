@@ -27,7 +27,7 @@ PACKAGE = 'nova_reservations.'
 NOT_OURS = ('nova_reservations.tests', 'nova_reservations.testing')
 DATA = re.compile(
     r'(objects|exception|policies|ports|conf|api\.schemas|db\.models|db\.api'
-    r'|cloud\.time_limits|engine\.fenced_cloud'
+    r'|(cloud|db)\.time_limits|engine\.fenced_cloud'
     r'|cloud\.outbox|cloud\.notifier)(\.|$)'
 )
 """Modules that all others use, as they hold data, options or the session;

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 import nova_reservations
 from nova_reservations.cloud import time_limits
+from nova_reservations.db import time_limits as connections
 from nova_reservations.tests.unit import test_dependencies
 
 CONF = nova.conf.CONF
@@ -171,10 +172,18 @@ def keep_idle(adapter, url):
     return connection
 
 
+def connect(dialect, options):
+    connections.connect(
+        lambda: time_limits._seconds, dialect, None, [], options
+    )
+
+
 def test_the_limits_in_a_url_come_first():
     dialect = sa.create_engine('mysql+pymysql://').dialect
     options = {'read_timeout': 7}
-    time_limits._connect(dialect, None, [], options)
+    connections.connect(
+        lambda: time_limits._seconds, dialect, None, [], options
+    )
     assert options == {
         'connect_timeout': NO_PATIENCE,
         'read_timeout': 7,
@@ -186,7 +195,9 @@ def test_a_statement_may_take_long_where_limits_are_lifted():
     dialect = sa.create_engine('mysql+pymysql://').dialect
     options = {}
     with time_limits.limited_to(None):
-        time_limits._connect(dialect, None, [], options)
+        connections.connect(
+            lambda: time_limits._seconds, dialect, None, [], options
+        )
     assert options == {}
 
 
