@@ -129,11 +129,6 @@ class Pools(audited.Audited, checked.Checked):
                 'end_action changed',
             )
 
-    def ranged(
-        self, params: Mapping[str, Any], minimum: int, maximum: int
-    ) -> dict[str, Any]:
-        return {**params, 'amount': minimum}
-
     def inspect(
         self, name: str, inventories: Mapping[str, int]
     ) -> Mapping[str, int]:

@@ -156,11 +156,6 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
             ),
         )
 
-    def ranged(
-        self, params: Mapping[str, Any], minimum: int, maximum: int
-    ) -> dict[str, Any]:
-        return {**params, 'amount': minimum}
-
     def seen(
         self, known: Collection[objects.Inventoried], project_id: str
     ) -> list[objects.Inventoried]:

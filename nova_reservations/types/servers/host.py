@@ -18,6 +18,7 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import base
+from nova_reservations.types import shrinks
 from nova_reservations.types.servers import consume
 from nova_reservations.types.servers import end_actions
 from nova_reservations.types.servers import evacuation
@@ -66,7 +67,7 @@ _PROPERTIES = {
 }
 
 
-class PhysicalHost(offered.WithServers):
+class PhysicalHost(shrinks.Shrinks, offered.WithServers):
     """Hosts on which only the lessee's servers land while the lease lasts.
 
     In Nova a reservation is an aggregate that is named by the reservation's
