@@ -111,6 +111,11 @@ class Booking:
         """The projects whose servers may use the reservation."""
         return self.sharers.all | {self.lease.project_id}
 
+    def order(self, attempt: int = 0) -> ports.Order:
+        """Return the order to change servers of the reservation."""
+        key = ports.RequestKey(self.reservation.id, attempt)
+        return ports.Order(key, self.check, self.now)
+
     @classmethod
     def looked_at(
         cls,

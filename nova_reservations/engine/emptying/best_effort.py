@@ -345,9 +345,7 @@ class BestEffort:
         for host in hosts:
             outcome = self.cloud.servers.drain_servers(
                 [server for server in batch if server.host == host.name],
-                drainables.order(lease.id, host),
-                now,
-                check,
+                ports.Order(drainables.key(lease.id, host), check, now),
             )
             for uuid, reason in outcome.failed.items():
                 failed[host.name] = (
