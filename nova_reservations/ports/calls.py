@@ -30,7 +30,7 @@ class RequestKey:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """How Nova is asked to change servers.
+    """A way of asking Nova to change servers.
 
     :ivar check: called before each server is changed.
     :ivar now: the time, by which a host counts as up or down.

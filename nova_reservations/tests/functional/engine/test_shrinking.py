@@ -4,7 +4,6 @@
 import contextlib
 import datetime
 import itertools
-from typing import ClassVar
 
 import pytest
 
@@ -13,12 +12,10 @@ from nova_reservations import objects
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.upkeep import audit
 from nova_reservations.engine.booking import lease_requests
-from nova_reservations.objects import demand
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests.functional.engine.test_update import refused
-from nova_reservations.types import base
 
 SECOND = datetime.timedelta(seconds=1)
 SETTLE = 2 * SECOND
@@ -41,26 +38,6 @@ def begin_to_build(region, lease, server='coming'):
     """Have Nova look for a host for a server that the lease has let in."""
     region.cloud.build(server, 'lessee', 'building')
     region.cloud.hints[server] = lease.reservations[0].id
-
-
-class Desks(base.ResourceType):
-    """Whole desks, of a type that has no way to give any back."""
-
-    schema: ClassVar = {'type': 'object'}
-    update_schema: ClassVar = schema
-
-    def validate(self, asked):
-        return {'desks': asked['desks']}
-
-    def demand(self, params):
-        count = params['desks']
-        return demand.Demand('desk', count, count, None)
-
-    def start(self, booking):
-        pass
-
-    def end(self, booking):
-        pass
 
 
 class TestWhatIsGivenBack:
@@ -291,16 +268,6 @@ class TestRefusals:
     def test_a_change_that_can_not_be_is_refused(self, region, changes, said):
         lease = region.active_lease(minimum=3)
         assert said in refused(region, lease, **changes)
-
-    def test_a_type_that_gives_nothing_back_keeps_what_it_has(
-        self, make_region
-    ):
-        region = make_region(types={'desk': Desks})
-        for name in 'window', 'door':
-            region.resources.add('desk', name, region.now)
-        lease = region.lease_of(('desk', {'desks': 2}))
-        region.work()
-        assert 'can not give anything back' in refused(region, lease, desks=1)
 
     def test_only_an_active_lease_names_hosts(self, region):
         lease = region.lease(start=30, minimum=3)
