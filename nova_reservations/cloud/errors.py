@@ -57,3 +57,13 @@ def of_session(service: str, error: Exception) -> exception.CloudUnavailable:
     if isinstance(error, ks_exc.Unauthorized):
         return exception.CredentialsRefused(service='Keystone', reason=error)
     return exception.CloudUnavailable(service=service, reason=error)
+
+
+def of_answer(
+    service: str, request: str, status: int, text: str
+) -> exception.CloudUnavailable:
+    """Return the error of an answer with a status that nobody expects."""
+    return exception.CloudUnavailable(
+        service=service,
+        reason=f'{request} was answered with {status}: {text[:500]}',
+    )

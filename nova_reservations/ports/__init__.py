@@ -17,6 +17,7 @@ from nova_reservations.ports.aggregates import GenerationChanges
 from nova_reservations.ports.aggregates import Members
 from nova_reservations.ports.aggregates import Pool
 from nova_reservations.ports.calls import Check
+from nova_reservations.ports.calls import Order
 from nova_reservations.ports.calls import RequestKey
 from nova_reservations.ports.hosts import ComputeService
 from nova_reservations.ports.hosts import GONE
@@ -86,6 +87,7 @@ __all__ = [
     'Networks',
     'Notifier',
     'Occupancy',
+    'Order',
     'Outcome',
     'PlacedServer',
     'Pool',

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 import dataclasses
+import datetime
 
 Check = Callable[[], None]
 """Raises ClaimLost if the caller must not go on: another worker has taken
@@ -25,3 +26,16 @@ class RequestKey:
 
     reason: str
     attempt: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A way of asking Nova to change servers.
+
+    :ivar check: called before each server is changed.
+    :ivar now: the time, by which a host counts as up or down.
+    """
+
+    key: RequestKey
+    check: Check
+    now: datetime.datetime

@@ -12,7 +12,7 @@ from typing import Protocol
 from nova_reservations import objects
 from nova_reservations.objects import amounts
 from nova_reservations.ports.calls import Check
-from nova_reservations.ports.calls import RequestKey
+from nova_reservations.ports.calls import Order
 
 
 class ServerState(enum.StrEnum):
@@ -309,11 +309,7 @@ class Servers(Protocol):
         """
 
     def stop_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
@@ -323,11 +319,7 @@ class Servers(Protocol):
         """
 
     def shelve_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
@@ -340,21 +332,13 @@ class Servers(Protocol):
         """
 
     def unshelve_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Ask Nova to bring shelved servers back, once for a key; does not
         wait. A server that is not shelved counts as done."""
 
     def confirm_resizes(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Mapping[str, objects.Reason]:
         """Ask Nova to confirm the open resizes and cold migrations of the
         servers; does not wait. They stay where they are.
@@ -363,11 +347,7 @@ class Servers(Protocol):
         """
 
     def migrate_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
@@ -377,21 +357,13 @@ class Servers(Protocol):
         """
 
     def snapshot_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Make an image of each server, once for a key, that belongs to its
         project; do not wait for it."""
 
     def save_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Keep the servers' disks beyond their deletion; do not wait for it.
 
@@ -401,20 +373,12 @@ class Servers(Protocol):
         """
 
     def suspend_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        check: Check,
-        now: datetime.datetime,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Ask Nova to suspend the servers that run; does not wait."""
 
     def drain_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        now: datetime.datetime,
-        check: Check,
+        self, servers: Collection[Server], order: Order
     ) -> Outcome:
         """Ask Nova to move servers, of any project, off their hosts; does not
         wait.
@@ -426,11 +390,7 @@ class Servers(Protocol):
         """
 
     def settle_servers(
-        self,
-        servers: Collection[Server],
-        key: RequestKey,
-        now: datetime.datetime,
-        check: Check,
+        self, servers: Collection[Server], order: Order
     ) -> Mapping[str, objects.Reason]:
         """Finish the moves that were begun under the key, in any attempt;
         begin none.

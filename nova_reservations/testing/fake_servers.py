@@ -199,39 +199,31 @@ class FakeServers:
         return fake_state.told(refused)
 
     def stop_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
         refused = {}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             if server.task == 'powering-off':
                 continue
             if refusal := self._busy(server):
                 refused[server.uuid] = refusal
                 continue
-            if (server.uuid, key, 'stop') in self._state.orders:
+            if (server.uuid, order.key, 'stop') in self._state.orders:
                 refused[server.uuid] = 'it runs although it was asked to stop'
                 continue
             self._state.write('stop server')
-            self._state.orders.add((server.uuid, key, 'stop'))
+            self._state.orders.add((server.uuid, order.key, 'stop'))
             self._state.begin(server, 'powering-off')
         return fake_state.told(refused)
 
     def shelve_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
         refused: dict[str, str | objects.Reason] = {}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             if server.task == 'shelving':
                 continue
-            begun = (server.uuid, key, 'shelve') in self._state.orders
+            begun = (server.uuid, order.key, 'shelve') in self._state.orders
             if refusal := (
                 self._state.refusals.get(server.uuid)
                 or self._busy(server)
@@ -240,30 +232,26 @@ class FakeServers:
                 refused[server.uuid] = refusal
                 continue
             self._state.write('shelve server')
-            self._state.orders.add((server.uuid, key, 'shelve'))
+            self._state.orders.add((server.uuid, order.key, 'shelve'))
             if server.uuid not in self._state.broken:
                 self._state.begin(server, 'shelving')
         return fake_state.told(refused)
 
     def unshelve_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             if server.uuid not in self._state.at_rest:
                 if server.task:
                     waiting[server.uuid] = f'it is still {server.task}'
                 continue
-            if (server.uuid, key, 'unshelve') in self._state.orders:
+            if (server.uuid, order.key, 'unshelve') in self._state.orders:
                 failed[server.uuid] = 'no host has room for it'
                 continue
             waiting[server.uuid] = 'is being unshelved'
             self._state.write('unshelve server')
-            self._state.orders.add((server.uuid, key, 'unshelve'))
+            self._state.orders.add((server.uuid, order.key, 'unshelve'))
             if server.uuid in self._state.reservation_of:
                 hosts = self._state.free_slots(
                     self._state.reservation_of[server.uuid]
@@ -286,14 +274,10 @@ class FakeServers:
         return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def confirm_resizes(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
         refused = {}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             if server.uuid not in self._state.moves:
                 continue
             if refusal := self._busy(server):
@@ -304,15 +288,11 @@ class FakeServers:
         return fake_state.told(refused)
 
     def migrate_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         hosts = {server.host for server in servers}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             waiting[server.uuid] = 'is being migrated'
             if server.task == 'migrating':
                 continue
@@ -327,16 +307,12 @@ class FakeServers:
         return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def snapshot_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in self._each(servers, check):
-            begun = (server.uuid, key, 'snapshot') in self._state.orders
-            if self._is_made(server, key):
+        for server in self._each(servers, order.check):
+            begun = (server.uuid, order.key, 'snapshot') in self._state.orders
+            if self._is_made(server, order.key):
                 if server.uuid in self._state.slow_servers:
                     waiting[server.uuid] = 'is being made'
             elif server.task is None and server.state in _NOT_TO_BE_COPIED:
@@ -346,7 +322,7 @@ class FakeServers:
             elif refusal := self._busy(server):
                 waiting[server.uuid] = refusal
             else:
-                waiting |= self._snapshot(server, key)
+                waiting |= self._snapshot(server, order.key)
         return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def _is_made(self, server: ports.Server, key: ports.RequestKey) -> bool:
@@ -367,25 +343,17 @@ class FakeServers:
         return {}
 
     def save_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         known = self._state.instances
         running = [server for server in servers if server.uuid in known]
-        return self.snapshot_servers(running, key, check, now)
+        return self.snapshot_servers(running, order)
 
     def suspend_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in self._each(servers, check):
+        for server in self._each(servers, order.check):
             if server.task is None and server.state in _AT_REST:
                 continue
             waiting[server.uuid] = 'is being suspended'
@@ -396,23 +364,19 @@ class FakeServers:
             elif server.state != ports.ServerState.ACTIVE:
                 del waiting[server.uuid]
                 failed[server.uuid] = f'it is in state {server.state}'
-            elif (server.uuid, key, 'suspend') not in self._state.orders:
+            elif (server.uuid, order.key, 'suspend') not in self._state.orders:
                 self._state.write('suspend server')
-                self._state.orders.add((server.uuid, key, 'suspend'))
+                self._state.orders.add((server.uuid, order.key, 'suspend'))
                 self._state.begin(server, 'suspending')
         return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def drain_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        now: datetime.datetime,
-        check: ports.Check,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         hosts = {server.host for server in servers}
-        for server in self._each(servers, check):
-            begun = (server.uuid, key, 'drain') in self._state.orders
+        for server in self._each(servers, order.check):
+            begun = (server.uuid, order.key, 'drain') in self._state.orders
             waiting[server.uuid] = 'is being moved'
             if server.task == 'migrating' or server.host not in hosts:
                 continue
@@ -426,7 +390,7 @@ class FakeServers:
                     else f'it is in state {server.state}'
                 )
             else:
-                self._drain(server, key)
+                self._drain(server, order.key)
         return ports.Outcome(fake_state.told(waiting), fake_state.told(failed))
 
     def _drain(self, server: ports.Server, key: ports.RequestKey) -> None:
@@ -443,17 +407,15 @@ class FakeServers:
             self._state.move(server)
 
     def settle_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        now: datetime.datetime,
-        check: ports.Check,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
         return {
             server.uuid: objects.Reason.plain('is being moved')
-            for server in self._each(servers, check)
+            for server in self._each(servers, order.check)
             if server.task == 'migrating'
-            and self._state.was_ever_asked(server.uuid, key.reason, 'drain')
+            and self._state.was_ever_asked(
+                server.uuid, order.key.reason, 'drain'
+            )
         }
 
     def evacuate(

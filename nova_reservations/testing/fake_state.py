@@ -183,6 +183,15 @@ class State:
                 service='Neutron', reason='it does not answer'
             )
 
+    def ask_neutron(self, step: str, check: ports.Check) -> None:
+        """Begin a write to Neutron.
+
+        :raises: CloudUnavailable while Neutron does not answer
+        """
+        check()
+        self.write(step)
+        self.check_neutron()
+
     def check_heat(self) -> None:
         """:raises: CloudUnavailable while Heat does not answer"""
         if self.heat_is_silent:

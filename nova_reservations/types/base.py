@@ -111,6 +111,11 @@ class Booking:
         """The projects whose servers may use the reservation."""
         return self.sharers.all | {self.lease.project_id}
 
+    def order(self, attempt: int = 0) -> ports.Order:
+        """Return the order to change servers of the reservation."""
+        key = ports.RequestKey(self.reservation.id, attempt)
+        return ports.Order(key, self.check, self.now)
+
     @classmethod
     def looked_at(
         cls,
@@ -300,14 +305,6 @@ class ResourceType(abc.ABC):
     def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
         """Return the demand of these params; None: there is none."""
 
-    def released(self, asked: Mapping[str, Any]) -> Collection[str]:
-        """Return the ids, UUIDs or names of whole resources that a change of
-        an active reservation gives back.
-
-        :param asked: the change alone
-        """
-        return ()
-
     def inspect(
         self, name: str, inventories: Mapping[str, int]
     ) -> Mapping[str, int]:
@@ -330,14 +327,6 @@ class ResourceType(abc.ABC):
         :param inventories: only those that become larger
         :raises: InvalidInput, CloudUnavailable
         """
-
-    def ranged(
-        self, params: Mapping[str, Any], minimum: int, maximum: int
-    ) -> dict[str, Any]:
-        """Return the params with another number of resources or slots.
-
-        Called only for types that lease whole resources, or slots."""
-        raise NotImplementedError
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
         """Return for how long after the end of its lease a reservation keeps
@@ -402,16 +391,6 @@ class ResourceType(abc.ABC):
         """
         return None
 
-    def announcements(
-        self, booking: Booking
-    ) -> Sequence[objects.Message] | None:
-        """Return the messages of the event action, after before_end(); None:
-        no servers use the reservation, and it can choose no action.
-
-        :raises: CloudRefused; it is reported. CloudUnavailable
-        """
-        return None
-
     @abc.abstractmethod
     def end(self, booking: Booking) -> Waiting | None:
         """Take the resources back.
@@ -442,28 +421,11 @@ class ResourceType(abc.ABC):
         nothing on them; they may be taken away."""
         return ()
 
-    def coming(self, booking: Booking) -> frozenset[str]:
-        """Return the servers of an active reservation that may still land on
-        the resources that it gives back, ``booking.left``, though the
-        scheduler now sends none there. Until there are none, these resources
-        are not inspected, and nobody else has them."""
-        return frozenset()
-
     def remains(self, booking: Booking) -> Remains:
         """Inspect the resources that an active reservation had to leave,
         ``booking.left``; nobody else has them before they are vacated. By
         default they count as vacated when heal() is over."""
         return Remains(booking.left if booking.prepared else ())
-
-    def move_servers(self, booking: Booking) -> Mapping[int, str]:
-        """Have servers of an active reservation leave ``booking.emptied`` for
-        the resources that it has; called again while any of them is left
-        there.
-
-        :returns: resource id -> why servers there can not be moved; they are
-            not tried again before an operator asks again
-        """
-        return {}
 
     def usage(
         self,

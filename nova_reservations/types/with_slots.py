@@ -6,9 +6,10 @@ from collections.abc import Collection
 from collections.abc import Mapping
 
 from nova_reservations.types import base
+from nova_reservations.types import shrinks
 
 
-class WithSlots(base.ResourceType):
+class WithSlots(shrinks.Shrinks):
     """A type whose slots servers hold: active reservations can give back those
     that are free."""
 

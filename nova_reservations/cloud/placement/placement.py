@@ -55,10 +55,9 @@ def request(method: str, url: str, *also: int, body: Any = None) -> Any:
     except (ks_exc.ClientException, sdk_exc.SDKException) as error:
         raise errors.of_session('Placement', error) from error
     if answer.status_code not in (200, 201, 204, *also):
-        raise exception.CloudUnavailable(
-            service='Placement',
-            reason=f'{method.upper()} {url} was answered with '
-            f'{answer.status_code}: {answer.text[:500]}',
+        asked = f'{method.upper()} {url}'
+        raise errors.of_answer(
+            'Placement', asked, answer.status_code, answer.text
         )
     return answer
 

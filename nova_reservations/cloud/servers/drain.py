@@ -3,7 +3,6 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
-import datetime
 import functools
 
 from nova import context as nova_context
@@ -31,39 +30,25 @@ class Drain:
         self._nova = nova
 
     def drain_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        now: datetime.datetime,
-        check: ports.Check,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         hosts = frozenset(server.host for server in servers)
-        return requests.each(
-            functools.partial(self._drain, key, hosts, now), servers, check
-        )
+        drain = functools.partial(self._drain, order, hosts)
+        return requests.each(drain, servers, order.check)
 
     def settle_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        now: datetime.datetime,
-        check: ports.Check,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
-        return requests.each(
-            functools.partial(self._settle, key, now), servers, check
-        ).waiting
+        settle = functools.partial(self._settle, order)
+        return requests.each(settle, servers, order.check).waiting
 
     def _drain(
-        self,
-        key: ports.RequestKey,
-        hosts: Collection[str],
-        now: datetime.datetime,
-        uuid: str,
+        self, order: ports.Order, hosts: Collection[str], uuid: str
     ) -> str | None:
         """Move a server, unless another action on it is under way."""
         context = credentials.context()
         instance = self._nova.get(context, uuid)
-        if waiting := self._end_of(context, instance, key, now):
+        if waiting := self._end_of(context, instance, order):
             return waiting
         if instance.task_state in MOVING:
             return 'is being moved by others'
@@ -75,37 +60,34 @@ class Drain:
             return 'is being moved'
         if instance.vm_state not in ports.MOVABLE:
             raise requests.Failed(f'it is in state {instance.vm_state}')
-        if refusal := self._nova.busy(instance, now):
+        if refusal := self._nova.busy(instance, order.now):
             return refusal
-        if _was_begun(context, instance, key):
+        if _was_begun(context, instance, order.key):
             raise requests.Failed(
                 failures.recorded(
                     context, instance, 'Nova has failed to move it'
                 )
             )
         if instance.vm_state == vm_states.STOPPED:
-            instance_actions.begin(context, instance, key, COLD)
+            instance_actions.begin(context, instance, order.key, COLD)
             self._nova.compute_api.resize(context, instance)
         else:
-            instance_actions.begin(context, instance, key, LIVE)
+            instance_actions.begin(context, instance, order.key, LIVE)
             self._nova.compute_api.live_migrate(
                 context, instance, None, None, None, async_=True
             )
         return 'is being moved'
 
-    def _settle(
-        self, key: ports.RequestKey, now: datetime.datetime, uuid: str
-    ) -> str | None:
+    def _settle(self, order: ports.Order, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
-        return self._end_of(context, instance, key, now)
+        return self._end_of(context, instance, order)
 
     def _end_of(
         self,
         context: nova_context.RequestContext,
         instance: nova_objects.Instance,
-        key: ports.RequestKey,
-        now: datetime.datetime,
+        order: ports.Order,
     ) -> str | None:
         """Finish a move of ours; return what the server waits for, None if
         nothing."""
@@ -117,7 +99,9 @@ class Drain:
         begun = [
             verb
             for verb in (LIVE, COLD)
-            if instance_actions.was_ever_begun(context, instance, key, verb)
+            if instance_actions.was_ever_begun(
+                context, instance, order.key, verb
+            )
         ]
         if not begun:
             return None
@@ -130,7 +114,7 @@ class Drain:
                 LOG.debug('The move of server %s ends', instance.uuid)
             return 'is being moved'
         if instance.task_state in MOVING:
-            if instance_actions.is_lost(context, instance, now):
+            if instance_actions.is_lost(context, instance, order.now):
                 instance_actions.end_task(instance, instance.task_state)
                 return None
             return 'is being moved'

@@ -229,16 +229,15 @@ class Awaited:
         self._step = step
 
     def __call__(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> ports.Outcome:
         request = Request(
-            key, frozenset(server.host for server in servers), running(now)
+            order.key,
+            frozenset(server.host for server in servers),
+            running(order.now),
         )
-        return each(functools.partial(self._step, request), servers, check)
+        step = functools.partial(self._step, request)
+        return each(step, servers, order.check)
 
 
 class Asked:
@@ -249,13 +248,9 @@ class Asked:
         self._awaited = Awaited(step)
 
     def __call__(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-        now: datetime.datetime,
+        self, servers: Collection[ports.Server], order: ports.Order
     ) -> Mapping[str, objects.Reason]:
-        return reasons(self._awaited(servers, key, check, now))
+        return reasons(self._awaited(servers, order))
 
 
 def reasons(outcome: ports.Outcome) -> Mapping[str, objects.Reason]:

@@ -340,9 +340,7 @@ class BestEffort(means.UseCase):
         for host in hosts:
             outcome = self.cloud.servers.drain_servers(
                 [server for server in batch if server.host == host.name],
-                drainables.order(lease.id, host),
-                now,
-                check,
+                ports.Order(drainables.key(lease.id, host), check, now),
             )
             for uuid, reason in outcome.failed.items():
                 failed[host.name] = (

@@ -26,7 +26,7 @@ SOON = datetime.timedelta(seconds=1)
 """The time between two looks at hosts that servers are still leaving."""
 
 
-def order(lease_id: str, host: objects.Resource) -> ports.RequestKey:
+def key(lease_id: str, host: objects.Resource) -> ports.RequestKey:
     """Return the key under which servers are moved off a host for a lease.
 
     The key needs the host, too: a server that was moved for a lease may have
@@ -233,7 +233,8 @@ class DrainableHosts:
 
         occupancy = self.cloud.servers.occupancy([host])[host.name]
         waiting = self.cloud.servers.settle_servers(
-            occupancy.servers, order(lease_id, host), now, check
+            occupancy.servers,
+            ports.Order(key(lease_id, host), check, now),
         )
         if waiting:
             return False

@@ -21,6 +21,7 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import cordons as cordon_rows
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
@@ -51,7 +52,7 @@ def move_servers(
 
     :raises: CloudUnavailable
     """
-    if not booking.emptied:
+    if not booking.emptied or not isinstance(kind, offered.WithServers):
         return
 
     def check() -> None:

@@ -25,6 +25,7 @@ from nova_reservations.engine.booking import lease_requests
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
 from nova_reservations.types import base
+from nova_reservations.types import shrinks
 from nova_reservations.types import with_slots
 
 Holdings = Sequence[objects.Holding]
@@ -178,7 +179,7 @@ def _parts(
     if lease.status != states.Lease.ACTIVE:
         for item in lease.reservations:
             alone = asked.get(item.id)
-            if alone and types.named(item.resource_type).released(alone):
+            if alone and _released(types.named(item.resource_type), alone):
                 raise base.refused_change(
                     item,
                     'only an active lease has hosts that it could release',
@@ -243,10 +244,14 @@ def _wholes(
     demand = kind.demand(after.params)
     assert isinstance(demand, demands.Demand)
     held = [holding for holding in holdings if holding.stays]
-    named = _named(item, held, kind.released(asked))
+    named = _named(item, held, _released(kind, asked))
     left = len(held) - len(named)
     if not named and left <= demand.maximum:
         return None
+    if not isinstance(kind, shrinks.Shrinks):
+        raise base.refused_change(
+            item, 'it can not give anything back before its end'
+        )
     minimum, maximum = demand.minimum, demand.maximum
     if named and 'max' not in asked:
         maximum = left
@@ -270,6 +275,12 @@ def _wholes(
     return _Part(
         item, after, True, held, len(held), len(held) - maximum, named
     )
+
+
+def _released(
+    kind: base.ResourceType, asked: Mapping[str, object]
+) -> Collection[str]:
+    return kind.released(asked) if isinstance(kind, shrinks.Shrinks) else ()
 
 
 def _named(

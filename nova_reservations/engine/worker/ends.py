@@ -105,12 +105,11 @@ class Ends:
         failures = []
         without_servers = []
         for resource_type, booking in current:
+            if not isinstance(resource_type, offered.WithServers):
+                without_servers.append(booking)
+                continue
             try:
-                announced = resource_type.announcements(booking)
-                if announced is None:
-                    without_servers.append(booking)
-                else:
-                    told += announced
+                told += resource_type.announcements(booking)
             except exception.CloudRefused as error:
                 LOG.warning('Lease %s: %s', booking.lease.id, error)
                 failures.append(objects.Reason.of(error))

@@ -36,6 +36,7 @@ from nova_reservations.engine import steps
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
 from nova_reservations.types import base
+from nova_reservations.types import shrinks
 from nova_reservations.types import with_slots
 
 LOG = log.getLogger(__name__)
@@ -116,7 +117,8 @@ class GivenBack:
         giving = [
             (kind, booking, holdings[booking.reservation.id])
             for kind, booking in current
-            if any(
+            if isinstance(kind, shrinks.Shrinks)
+            and any(
                 holding.leaving_at is not None
                 for holding in holdings[booking.reservation.id]
             )
@@ -150,11 +152,7 @@ class GivenBack:
         self,
         held: lease_claims.ClaimedLease,
         giving: Collection[
-            tuple[
-                base.ResourceType,
-                base.Booking,
-                Collection[objects.Holding],
-            ]
+            tuple[shrinks.Shrinks, base.Booking, Collection[objects.Holding]]
         ],
         now: datetime.datetime,
     ) -> steps.Wait | None:
@@ -196,7 +194,7 @@ class GivenBack:
 
 def _awaited(
     held: lease_claims.ClaimedLease,
-    kind: base.ResourceType,
+    kind: shrinks.Shrinks,
     booking: base.Booking,
     holdings: Collection[objects.Holding],
     now: datetime.datetime,
@@ -231,7 +229,7 @@ def _awaited(
 
 
 def _look(
-    kind: base.ResourceType,
+    kind: shrinks.Shrinks,
     booking: base.Booking,
     holdings: Collection[objects.Holding],
 ) -> _Part:

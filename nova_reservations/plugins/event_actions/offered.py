@@ -192,11 +192,25 @@ class WithServers(base.ResourceType):
         """Return the end action of the servers, in words of the API."""
         return _ending(reservation)
 
+    def move_servers(self, booking: base.Booking) -> Mapping[int, str]:
+        """Have servers of an active reservation leave ``booking.emptied`` for
+        the resources that it has; called again while any of them is left
+        there.
+
+        :returns: resource id -> why servers there can not be moved; they are
+            not tried again before an operator asks again
+        """
+        return {}
+
     def before_end(self, booking: base.Booking) -> base.Waiting | None:
         action = self.actions.of(booking.reservation)
         return action.run(self._occasion(booking))
 
     def announcements(self, booking: base.Booking) -> list[objects.Message]:
+        """Return the messages of the event action, after before_end().
+
+        :raises: CloudRefused; it is reported. CloudUnavailable
+        """
         return self.actions.announce(self._occasion(booking))
 
     def _occasion(self, booking: base.Booking) -> event_action.Occasion:

@@ -27,9 +27,11 @@ class Snapshot(event_action.EventAction):
                 for server in occasion.servers
                 if not server.is_being_deleted
             ],
-            ports.RequestKey(occasion.id),
-            occasion.booking.check,
-            occasion.booking.now,
+            ports.Order(
+                ports.RequestKey(occasion.id),
+                occasion.booking.check,
+                occasion.booking.now,
+            ),
         )
         if outcome.waiting:
             why = _said(outcome.waiting).after('Waiting for snapshots: ')

@@ -31,11 +31,7 @@ def ask(world, verb, server, key=KEY, check=go_on, now=None):
     if isinstance(server, str):
         found = world.known(server)
     call = getattr(world.cloud.servers, verb)
-    now = now or world.now
-    if verb == 'drain_servers':
-        outcome = call([found], key, now, check)
-    else:
-        outcome = call([found], key, check, now)
+    outcome = call([found], ports.Order(key, check, now or world.now))
     if not isinstance(outcome, ports.Outcome):
         outcome = ports.Outcome({}, outcome)
     return tuple(
@@ -99,7 +95,8 @@ class TestEach:
             assert ask(world, verb, gone) == (None, None), verb
         servers = world.cloud.servers
         assert servers.delete_servers([gone], go_on, world.now) == {}
-        assert servers.settle_servers([gone], KEY, world.now, go_on) == {}
+        order = ports.Order(KEY, go_on, world.now)
+        assert servers.settle_servers([gone], order) == {}
         assert servers.evacuate([gone], go_on) == {}
 
     def test_nothing_is_begun_where_the_host_is_down(self, world):
@@ -370,7 +367,7 @@ class TestDrain:
         def has_settled():
             return (
                 world.cloud.servers.settle_servers(
-                    [left], key, world.now, go_on
+                    [left], ports.Order(key, go_on, world.now)
                 )
                 == {}
             )
@@ -406,7 +403,8 @@ class TestDrain:
         server = world.boot(world.hosts[0])
         before = world.known(server)
         settle = world.cloud.servers.settle_servers
-        assert settle([before], KEY, world.now, go_on) == {}
+        order = ports.Order(KEY, go_on, world.now)
+        assert settle([before], order) == {}
         assert world.known(server) == before
 
 

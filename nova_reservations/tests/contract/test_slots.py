@@ -380,9 +380,9 @@ class TestServers:
         confirm = world.cloud.servers.confirm_resizes
         key = ports.RequestKey(reservation_id)
         with pytest.raises(exception.ClaimLost):
-            confirm([seen], key, lost, world.now)
+            confirm([seen], ports.Order(key, lost, world.now))
         for _ in range(2):
-            assert not confirm([seen], key, go_on, world.now)
+            assert not confirm([seen], ports.Order(key, go_on, world.now))
         world.eventually(
             lambda: in_slots(world, reservation_id, [server]) == (set(), set())
         )
@@ -413,7 +413,8 @@ class TestServers:
         )
         assert set(left) == set()
         world.cloud.servers.unshelve_servers(
-            [found], ports.RequestKey(reservation_id), go_on, world.now
+            [found],
+            ports.Order(ports.RequestKey(reservation_id), go_on, world.now),
         )
         world.eventually(lambda: world.known(server).state == 'active')
         assert world.known(server).host not in ('', 'host1')

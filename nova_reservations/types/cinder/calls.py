@@ -98,10 +98,8 @@ def request(
             ) from error
         raise errors.of_session('Cinder', error) from error
     if answer.status_code not in (200, 201, 202, 204, *also):
-        raise exception.CloudUnavailable(
-            service='Cinder',
-            reason=f'{method} {url} was answered with '
-            f'{answer.status_code}: {answer.text[:500]}',
+        raise errors.of_answer(
+            'Cinder', f'{method} {url}', answer.status_code, answer.text
         )
     return answer
 
@@ -112,9 +110,14 @@ def changed(what: str, answer: Any) -> None:
         raise exception.CloudRefused(what=what, reason=_said(answer))
 
 
-def refusal(answer: Any) -> str | None:
-    """Return Cinder's message of a refusal; None: it has not refused."""
-    return _said(answer) if answer.status_code >= 400 else None
+def refusal(answer: Any, *done: int) -> str | None:
+    """Return Cinder's message of a refusal; None: it has not refused.
+
+    :param done: the statuses that mean that there is nothing left to do
+    """
+    if answer.status_code < 400 or answer.status_code in done:
+        return None
+    return _said(answer)
 
 
 def _said(answer: Any) -> str:

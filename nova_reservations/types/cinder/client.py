@@ -200,11 +200,7 @@ class Volumes:
                 microversion=_DELETE_GROUP,
             )
         )
-        return (
-            None
-            if answer.status_code == cinder.GONE
-            else cinder.refusal(answer)
-        )
+        return cinder.refusal(answer, cinder.GONE)
 
     def find_strangers(self, pool: str) -> Collection[ports.Volume]:
         return [
@@ -253,11 +249,7 @@ class Volumes:
             },
             microversion=_DELETE_FORCE,
         )
-        return (
-            None
-            if answer.status_code == cinder.GONE
-            else cinder.refusal(answer)
-        )
+        return cinder.refusal(answer, cinder.GONE)
 
     def retype_volume(
         self, volume: ports.Volume, volume_type: str, check: ports.Check

@@ -255,9 +255,7 @@ class FakeVolumes:
     def delete_group(
         self, group: ports.VolumeGroup, check: ports.Check
     ) -> str | None:
-        check()
-        self._state.write('delete group of volumes')
-        self._answer()
+        self._ask('delete group of volumes', check)
         if group.id in self.grouped:
             return 'it still contains volumes'
         if group.id in self.undeletable:
@@ -279,9 +277,7 @@ class FakeVolumes:
     def create_volume(
         self, volumes: ports.ReservedVolumes, name: str, check: ports.Check
     ) -> None:
-        check()
-        self._state.write('create volume')
-        self._answer()
+        self._ask('create volume', check)
         self.make(
             volumes.project_id,
             _name(volumes.reservation_id, volumes.pool),
@@ -337,9 +333,7 @@ class FakeVolumes:
     def delete_volume(
         self, volume: ports.Volume, check: ports.Check
     ) -> str | None:
-        check()
-        self._state.write('delete volume')
-        self._answer()
+        self._ask('delete volume', check)
         made = self.made.get(volume.id)
         if made is None:
             return None
@@ -354,9 +348,7 @@ class FakeVolumes:
     def retype_volume(
         self, volume: ports.Volume, volume_type: str, check: ports.Check
     ) -> str | None:
-        check()
-        self._state.write('retype volume')
-        self._answer()
+        self._ask('retype volume', check)
         if volume.id not in self.made or volume_type not in self.types:
             return 'it could not be found'
         if self.broken:
@@ -390,9 +382,7 @@ class FakeVolumes:
         description: str,
         check: ports.Check,
     ) -> str | None:
-        check()
-        self._state.write('back up volume')
-        self._answer()
+        self._ask('back up volume', check)
         if project_id in self.without_role | self.without_quota:
             return 'it can not be had'
         self._number += 1
@@ -409,9 +399,7 @@ class FakeVolumes:
         project_id: str,
         check: ports.Check,
     ) -> None:
-        check()
-        self._state.write('take access to volume type')
-        self._answer()
+        self._ask('take access to volume type', check)
         self.access.get(volume_type.name, set()).discard(project_id)
         if volume_type.name in self.types:
             self._make_private(volume_type.name)
@@ -424,9 +412,7 @@ class FakeVolumes:
     def delete_type(
         self, volume_type: ports.VolumeType, check: ports.Check
     ) -> bool:
-        check()
-        self._state.write('delete volume type')
-        self._answer()
+        self._ask('delete volume type', check)
         if any(
             made.type_name == volume_type.name for made in self.made.values()
         ) or any(
@@ -435,6 +421,11 @@ class FakeVolumes:
             return False
         self.types.pop(volume_type.name, None)
         return True
+
+    def _ask(self, step: str, check: ports.Check) -> None:
+        check()
+        self._state.write(step)
+        self._answer()
 
     def _answer(self) -> None:
         """:raises: CloudUnavailable while nobody answers"""

@@ -21,6 +21,7 @@ from nova_reservations.objects import states
 from nova_reservations.types import audited
 from nova_reservations.types import base
 from nova_reservations.types import checked
+from nova_reservations.types import schemas
 from nova_reservations.types.cinder import volume_audit
 from nova_reservations.types.cinder import volume_ends
 from nova_reservations.types.cinder import volume_groups
@@ -29,23 +30,16 @@ LOG = log.getLogger(__name__)
 
 MOST = 100
 
-NUMBER: Mapping[str, Any] = {
-    'type': 'string',
-    'pattern': '^[1-9][0-9]{0,6}$',
-    'description': 'a whole number from 1 on',
+PROPERTIES: Mapping[str, Any] = {
+    'amount': schemas.whole_number(MOST, digits=7),
+    'volume_type': {
+        'type': ['string', 'null'],
+        'maxLength': 255,
+        'description': 'what the pools must have as volume_type; null: any',
+    },
+    'end_action': {'enum': list(volume_ends.NAMES)},
 }
-
-AMOUNT: Mapping[str, Any] = {
-    'oneOf': [{'type': 'integer', 'minimum': 1, 'maximum': MOST}, NUMBER]
-}
-"""The schema of the param that ``amount()`` reads."""
-
-VOLUME_TYPE: Mapping[str, Any] = {
-    'type': ['string', 'null'],
-    'maxLength': 255,
-    'description': 'what the pools must have as volume_type; null: any',
-}
-"""The schema of the param that ``leading()`` reads."""
+"""The part of a reservation's schema that ``common()`` reads."""
 
 Types = Sequence[tuple[ports.VolumeType, objects.Resource]]
 """Volume types of a reservation, each with its pool."""
@@ -128,11 +122,6 @@ class Pools(audited.Audited, checked.Checked):
                 'it has what it asked for: only amount can be raised, and '
                 'end_action changed',
             )
-
-    def ranged(
-        self, params: Mapping[str, Any], minimum: int, maximum: int
-    ) -> dict[str, Any]:
-        return {**params, 'amount': minimum}
 
     def inspect(
         self, name: str, inventories: Mapping[str, int]
@@ -405,12 +394,19 @@ def its(
     ]
 
 
-def amount(asked: Mapping[str, Any]) -> int:
-    """:raises: InvalidInput"""
-    wanted = int(asked.get('amount', 1))
-    if not 1 <= wanted <= MOST:
+def common(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params that both types have.
+
+    :raises: InvalidInput
+    """
+    amount = int(asked.get('amount', 1))
+    if not 1 <= amount <= MOST:
         raise exception.InvalidInput(f'amount must be between 1 and {MOST}')
-    return wanted
+    return {
+        'amount': amount,
+        'volume_type': asked.get('volume_type'),
+        'end_action': asked.get('end_action') or volume_ends.DELETE,
+    }
 
 
 def leading(volume_type: str | None) -> requirements.Comparison | None:

@@ -11,31 +11,19 @@ from nova_reservations import ports
 from nova_reservations.objects import demand
 from nova_reservations.objects import pool
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.cinder import pools
-from nova_reservations.types.cinder import volume_ends
 
 
 class Storage(pools.Pools):
     """Whole pools: the project creates volumes in them itself, as many as
     there is room for."""
 
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': {
-            'amount': pools.AMOUNT,
-            'volume_type': pools.VOLUME_TYPE,
-            'end_action': {'enum': list(volume_ends.NAMES)},
-        },
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(pools.PROPERTIES)
     update_schema: ClassVar[Mapping[str, Any]] = schema
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            'amount': pools.amount(asked),
-            'volume_type': asked.get('volume_type'),
-            'end_action': asked.get('end_action') or volume_ends.DELETE,
-        }
+        return pools.common(asked)
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:
         return demand.Demand(

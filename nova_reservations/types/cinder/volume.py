@@ -11,22 +11,15 @@ from nova_reservations import ports
 from nova_reservations.objects import demand
 from nova_reservations.objects import pool
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.cinder import pools
-from nova_reservations.types.cinder import volume_ends
 
 LARGEST = 1 << 20
 """GiB."""
 
 _PROPERTIES = {
-    'size_gb': {
-        'oneOf': [
-            {'type': 'integer', 'minimum': 1, 'maximum': LARGEST},
-            pools.NUMBER,
-        ]
-    },
-    'amount': pools.AMOUNT,
-    'volume_type': pools.VOLUME_TYPE,
-    'end_action': {'enum': list(volume_ends.NAMES)},
+    'size_gb': schemas.whole_number(LARGEST, digits=7),
+    **pools.PROPERTIES,
 }
 
 
@@ -35,17 +28,10 @@ class Volume(pools.Pools):
 
     The project's quota of the volume types is what it was promised."""
 
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['size_gb'],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'size_gb'
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         size = int(asked['size_gb'])
@@ -53,12 +39,7 @@ class Volume(pools.Pools):
             raise exception.InvalidInput(
                 f'size_gb must be between 1 and {LARGEST}'
             )
-        return {
-            'size_gb': size,
-            'amount': pools.amount(asked),
-            'volume_type': asked.get('volume_type'),
-            'end_action': asked.get('end_action') or volume_ends.DELETE,
-        }
+        return {'size_gb': size, **pools.common(asked)}
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share:
         return demand.Share(

@@ -22,6 +22,7 @@ import requests
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import errors
 
 CONF = nova.conf.CONF
 
@@ -271,9 +272,8 @@ def _request(
     finally:
         _turns.release()
     if answer.status not in (200, 201, 202, 204, *also):
-        raise _unavailable(
-            f'{method} {url} was answered with {answer.status}: '
-            f'{answer.text[:500]}'
+        raise errors.of_answer(
+            'Heat', f'{method} {url}', answer.status, answer.text
         )
     return answer
 

@@ -25,6 +25,7 @@ from nova_reservations.types import audited
 from nova_reservations.types import base
 from nova_reservations.types import checked
 from nova_reservations.types import complex as complex_types
+from nova_reservations.types import schemas
 from nova_reservations.types.heat import stack_audit
 from nova_reservations.types.heat import stack_parts
 from nova_reservations.types.heat import stack_templates
@@ -76,16 +77,11 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
 
     check_name: ClassVar[str] = 'Stacks'
     nouns: ClassVar[tuple[str, str]] = 'stack', 'stacks'
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['template'],
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'template'
+    )
     update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
+        **schemas.closed(_PROPERTIES),
         'dependentRequired': {'parameters': ['template']},
     }
 

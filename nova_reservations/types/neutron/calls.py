@@ -74,10 +74,8 @@ def request(
     except ks_exc.ClientException as error:
         raise errors.of_session('Neutron', error) from error
     if answer.status_code not in (200, 201, 204, *also):
-        raise exception.CloudUnavailable(
-            service='Neutron',
-            reason=f'{method} {url} was answered with '
-            f'{answer.status_code}: {answer.text[:500]}',
+        raise errors.of_answer(
+            'Neutron', f'{method} {url}', answer.status_code, answer.text
         )
     return answer
 

@@ -84,9 +84,7 @@ class FakeNetworks:
         mark: ports.Mark,
         check: ports.Check,
     ) -> None:
-        check()
-        self._state.write('create floating ip')
-        self._state.check_neutron()
+        self._state.ask_neutron('create floating ip', check)
         if (
             network_id not in self._state.networks_known
             or self.find_floating_ips(network_id, [address])
@@ -113,9 +111,7 @@ class FakeNetworks:
         mark: ports.Mark,
         check: ports.Check,
     ) -> None:
-        check()
-        self._state.write('tag floating ip')
-        self._state.check_neutron()
+        self._state.ask_neutron('tag floating ip', check)
         self._state.floating_ips[floating_ip.id] = dataclasses.replace(
             self._state.floating_ips[floating_ip.id],
             words=frozenset(mark.tags),
@@ -125,7 +121,5 @@ class FakeNetworks:
     def delete_floating_ip(
         self, floating_ip: ports.FloatingIP, check: ports.Check
     ) -> None:
-        check()
-        self._state.write('delete floating ip')
-        self._state.check_neutron()
+        self._state.ask_neutron('delete floating ip', check)
         self._state.floating_ips.pop(floating_ip.id, None)

@@ -60,9 +60,7 @@ class FakeSegments:
         mark: ports.Mark,
         check: ports.Check,
     ) -> None:
-        check()
-        self._state.write('create network')
-        self._state.check_neutron()
+        self._state.ask_neutron('create network', check)
         if (
             self.find_networks(where.physical_network, [where.vlan])
             or project_id in self._state.without_quota
@@ -86,9 +84,7 @@ class FakeSegments:
         mark: ports.Mark,
         check: ports.Check,
     ) -> None:
-        check()
-        self._state.write('tag network')
-        self._state.check_neutron()
+        self._state.ask_neutron('tag network', check)
         self._state.segment_networks[network.id] = dataclasses.replace(
             self._state.segment_networks[network.id],
             words=frozenset(mark.tags),
@@ -96,9 +92,7 @@ class FakeSegments:
         )
 
     def delete_port(self, port: ports.NetworkPort, check: ports.Check) -> None:
-        check()
-        self._state.write('delete port')
-        self._state.check_neutron()
+        self._state.ask_neutron('delete port', check)
         if port.id in self._state.stuck_ports:
             raise exception.CloudRefused(
                 what=f'To delete port {port.id}', reason='it is needed'
@@ -109,9 +103,7 @@ class FakeSegments:
     def delete_network(
         self, network: ports.SegmentNetwork, check: ports.Check
     ) -> None:
-        check()
-        self._state.write('delete network')
-        self._state.check_neutron()
+        self._state.ask_neutron('delete network', check)
         if self.find_ports(network):
             raise exception.CloudRefused(
                 what=f'To delete network {network.id}', reason='it is in use'

@@ -15,6 +15,7 @@ from nova_reservations.objects import address as addresses
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.audited import Finding
 from nova_reservations.types.neutron import neutron
 
@@ -27,16 +28,7 @@ _PROPERTIES = {
         'maxLength': 36,
         'description': 'the ID of the external network',
     },
-    'amount': {
-        'oneOf': [
-            {'type': 'integer', 'minimum': 1, 'maximum': MOST},
-            {
-                'type': 'string',
-                'pattern': '^[1-9][0-9]{0,3}$',
-                'description': 'a whole number from 1 on',
-            },
-        ]
-    },
+    'amount': schemas.whole_number(MOST, digits=4),
     'required_floatingips': {
         'type': 'array',
         'items': {'type': 'string', 'maxLength': 64},
@@ -72,17 +64,10 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     # Requests name a network as network_id; look_up_all() checks that it is
     # visible to the project.
     hidden_properties: ClassVar[Collection[str]] = given_properties
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['network_id', 'amount'],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'network_id', 'amount'
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
 
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str
@@ -155,11 +140,6 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
                 for address in params['required_floatingips']
             ),
         )
-
-    def ranged(
-        self, params: Mapping[str, Any], minimum: int, maximum: int
-    ) -> dict[str, Any]:
-        return {**params, 'amount': minimum}
 
     def seen(
         self, known: Collection[objects.Inventoried], project_id: str

@@ -20,6 +20,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
 from nova_reservations.objects import segment as segments
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.audited import Finding
 from nova_reservations.types.neutron import neutron
 
@@ -65,17 +66,10 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     enrolled_by: ClassVar[str] = '.../networks'
     given_properties: ClassVar[Collection[str]] = segments.FACTS
     wants_lease_servers: ClassVar[bool] = True
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['network_name'],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'network_name'
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         params = {

@@ -125,12 +125,7 @@ def leave(
         and server.state == ports.ServerState.ACTIVE
         and server.uuid not in told
     ]
-    refused = cloud.servers.stop_servers(
-        stopping,
-        ports.RequestKey(reservation.id),
-        booking.check,
-        booking.now,
-    )
+    refused = cloud.servers.stop_servers(stopping, booking.order())
     told |= {
         server.uuid: refused[server.uuid].after('does not stop: ')
         if server.uuid in refused
@@ -164,12 +159,7 @@ def _let_go(
         for server in servers
         if server.state == ports.ServerState.RESIZED and server.task is None
     ]
-    refused = cloud.servers.confirm_resizes(
-        resized,
-        ports.RequestKey(booking.reservation.id),
-        booking.check,
-        booking.now,
-    )
+    refused = cloud.servers.confirm_resizes(resized, booking.order())
     told = {server.uuid: _plain('is being moved out') for server in servers}
     return told | {
         server.uuid: refused[server.uuid].after(
@@ -189,7 +179,7 @@ def delete(
     refused = cloud.servers.delete_servers(
         servers, booking.check, now=booking.now
     )
-    return _told(servers, refused, 'be deleted', 'is being deleted')
+    return told_of(servers, refused, 'be deleted', 'is being deleted')
 
 
 def _shelve(
@@ -197,26 +187,15 @@ def _shelve(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> Told:
-    attempt = booking.ending // RETRY
-    refused = cloud.servers.shelve_servers(
-        servers,
-        ports.RequestKey(booking.reservation.id, attempt),
-        booking.check,
-        booking.now,
-    )
-    return _told(servers, refused, 'be shelved', 'is being shelved')
+    refused = cloud.servers.shelve_servers(servers, last_order(booking))
+    return told_of(servers, refused, 'be shelved', 'is being shelved')
 
 
 def _migrate(
     servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> Told:
     """Migrate servers; shelve those for which no other host has room."""
-    outcome = cloud.servers.migrate_servers(
-        servers,
-        ports.RequestKey(booking.reservation.id),
-        booking.check,
-        booking.now,
-    )
+    outcome = cloud.servers.migrate_servers(servers, booking.order())
     stranded = [server for server in servers if server.uuid in outcome.failed]
     shelved = _shelve(stranded, booking, cloud) if stranded else {}
     told = {server.uuid: _plain('is being migrated') for server in servers}
@@ -226,12 +205,18 @@ def _migrate(
     }
 
 
-def _told(
+def last_order(booking: base.Booking) -> ports.Order:
+    """Return an order that is another one for each attempt at the end."""
+    return booking.order(booking.ending // RETRY)
+
+
+def told_of(
     servers: Servers,
     refused: Mapping[str, objects.Reason],
     wish: str,
     progress: str,
 ) -> Told:
+    """Return what becomes of servers of which Nova has refused some."""
     return {
         server.uuid: refused[server.uuid].after(f'can not {wish}: ')
         if server.uuid in refused

@@ -17,6 +17,7 @@ from nova_reservations import ports
 from nova_reservations.objects import demand
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
+from nova_reservations.types import schemas
 from nova_reservations.types.servers import slots
 
 _PROPERTIES = {
@@ -33,17 +34,10 @@ FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
 class FlavorInstance(slots.Slots):
     """Servers of the size of an existing flavor."""
 
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['flavor_id', 'amount', 'affinity'],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'flavor_id', 'amount', 'affinity'
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
 
     def look_up(
         self, asked: Mapping[str, Any], project_id: str

@@ -18,6 +18,8 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import base
+from nova_reservations.types import schemas
+from nova_reservations.types import shrinks
 from nova_reservations.types.servers import consume
 from nova_reservations.types.servers import end_actions
 from nova_reservations.types.servers import evacuation
@@ -34,16 +36,7 @@ MOST_NAMED = 1_000
 
 _LOOKED_AT_ONCE = 100
 
-_COUNT = {
-    'oneOf': [
-        {'type': 'integer', 'minimum': 1, 'maximum': MAX_HOSTS},
-        {
-            'type': 'string',
-            'pattern': '^[1-9][0-9]{0,4}$',
-            'description': 'a whole number from 1 on',
-        },
-    ]
-}
+_COUNT = schemas.whole_number(MAX_HOSTS, digits=5)
 
 _RELEASED = {
     'type': 'array',
@@ -66,7 +59,7 @@ _PROPERTIES = {
 }
 
 
-class PhysicalHost(offered.WithServers):
+class PhysicalHost(shrinks.Shrinks, offered.WithServers):
     """Hosts on which only the lessee's servers land while the lease lasts.
 
     In Nova a reservation is an aggregate that is named by the reservation's
@@ -76,17 +69,12 @@ class PhysicalHost(offered.WithServers):
     """
 
     shareable: ClassVar[bool] = True
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': ['min', 'max'],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': {**_PROPERTIES, 'release_hosts': _RELEASED},
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES, 'min', 'max'
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        {**_PROPERTIES, 'release_hosts': _RELEASED}
+    )
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         minimum, maximum = int(asked['min']), int(asked['max'])

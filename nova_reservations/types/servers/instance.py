@@ -11,23 +11,13 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import host_specs
 from nova_reservations.objects import requirements
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.servers import slots
-
-_SIZE = {
-    'oneOf': [
-        {'type': 'integer', 'minimum': 0, 'maximum': 0x7FFFFFFF},
-        {
-            'type': 'string',
-            'pattern': '^[0-9]{1,9}$',
-            'description': 'a whole number',
-        },
-    ]
-}
 
 _PROPERTIES = {
     'vcpus': slots.COUNT,
     'memory_mb': slots.COUNT,
-    'disk_gb': _SIZE,
+    'disk_gb': schemas.whole_number(0x7FFFFFFF, digits=9, minimum=0),
     'resource_properties': base.EXPRESSION,
     **slots.PROPERTIES,
 }
@@ -36,24 +26,16 @@ _PROPERTIES = {
 class VirtualInstance(slots.Slots):
     """Servers of a size that the request gives."""
 
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'required': [
-            'vcpus',
-            'memory_mb',
-            'disk_gb',
-            'amount',
-            'affinity',
-            'resource_properties',
-        ],
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        _PROPERTIES,
+        'vcpus',
+        'memory_mb',
+        'disk_gb',
+        'amount',
+        'affinity',
+        'resource_properties',
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         params = {

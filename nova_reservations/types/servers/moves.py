@@ -32,16 +32,12 @@ def move(
         asked_at = booking.emptied.get(host.id)
         if asked_at is None or not (booking.prepared and booking.resources):
             continue
-        key = ports.RequestKey(
-            booking.reservation.id, int(asked_at.timestamp())
-        )
+        order = booking.order(int(asked_at.timestamp()))
         there = [server for server in servers if server.host == host.name]
         moved = [server for server in servers if server not in there]
         # A cold migration has to be confirmed.
-        cloud.servers.settle_servers(moved, key, booking.now, booking.check)
-        outcome = cloud.servers.drain_servers(
-            there, key, booking.now, booking.check
-        )
+        cloud.servers.settle_servers(moved, order)
+        outcome = cloud.servers.drain_servers(there, order)
         if outcome.failed:
             stay[host.id] = _said(outcome)
     return stay

@@ -26,6 +26,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types.servers import guaranteed
 from nova_reservations.types.servers import shelving
 
@@ -54,16 +55,10 @@ class Server(offered.WithServers):
     :ivar place: handles the slots of servers with a guaranteed place.
     """
 
-    schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': {**_PROPERTIES, 'guaranteed': {'type': 'boolean'}},
-        'additionalProperties': False,
-    }
-    update_schema: ClassVar[Mapping[str, Any]] = {
-        'type': 'object',
-        'properties': _PROPERTIES,
-        'additionalProperties': False,
-    }
+    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+        {**_PROPERTIES, 'guaranteed': {'type': 'boolean'}}
+    )
+    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
     comes_alone: ClassVar[bool] = True
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:

@@ -18,6 +18,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import states
 from nova_reservations.types import base
+from nova_reservations.types.servers import end_actions
 
 CREATE_IMAGE = 'create_image'
 SUSPEND = 'suspend'
@@ -25,9 +26,6 @@ DELETE = 'delete'
 
 ENDINGS = (CREATE_IMAGE, SUSPEND, DELETE)
 """End actions, in the order in which they are done."""
-
-RETRY = datetime.timedelta(minutes=1)
-"""The time between two attempts at an action that has failed in Nova."""
 
 _OFFLOADED = ports.ServerState.SHELVED_OFFLOADED
 _SHELVES = frozenset({ports.ServerState.SHELVED, _OFFLOADED})
@@ -62,7 +60,6 @@ def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
                 and server.state != ports.ServerState.BUILDING
             ],
             _order(booking, booking.now),
-            booking,
             cloud,
         )
     except exception.CloudRefused as error:
@@ -93,7 +90,7 @@ def unshelve(
     # attempt is made.
     order = _order(booking, min(booking.now, deadline))
     try:
-        outcome = _call_back(servers, hosts, order, booking, cloud)
+        outcome = _call_back(servers, hosts, order, cloud)
     except exception.CloudRefused as error:
         if late:
             raise
@@ -154,8 +151,7 @@ def end(
 def _call_back(
     servers: Collection[ports.Server],
     hosts: Collection[str] | None,
-    order: ports.RequestKey,
-    booking: base.Booking,
+    order: ports.Order,
     cloud: ports.Cloud,
 ) -> ports.Outcome:
     """Unshelve shelved servers; shelve those that run on a wrong host.
@@ -178,7 +174,6 @@ def _call_back(
     leaving = _shelve(
         [server for server in servers if server.uuid in astray],
         order,
-        booking,
         cloud,
     )
     coming = cloud.servers.unshelve_servers(
@@ -188,8 +183,6 @@ def _call_back(
             if _is_shelved(server) and server.uuid not in astray
         ],
         order,
-        booking.check,
-        booking.now,
     )
     return ports.Outcome(
         {**coming.waiting, **leaving.waiting, **building},
@@ -199,14 +192,11 @@ def _call_back(
 
 def _shelve(
     servers: Collection[ports.Server],
-    order: ports.RequestKey,
-    booking: base.Booking,
+    order: ports.Order,
     cloud: ports.Cloud,
 ) -> ports.Outcome:
     """:raises: CloudRefused"""
-    refused = cloud.servers.shelve_servers(
-        servers, order, booking.check, booking.now
-    )
+    refused = cloud.servers.shelve_servers(servers, order)
     return ports.Outcome(
         {
             server.uuid: _plain('is being shelved')
@@ -226,12 +216,8 @@ def _save(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, objects.Reason]:
-    outcome = cloud.servers.save_servers(
-        servers,
-        _last_order(booking),
-        booking.check,
-        booking.now,
-    )
+    order = end_actions.last_order(booking)
+    outcome = cloud.servers.save_servers(servers, order)
     return _said(outcome, 'saved')
 
 
@@ -241,12 +227,8 @@ def _suspend(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, objects.Reason]:
-    outcome = cloud.servers.suspend_servers(
-        servers,
-        _last_order(booking),
-        booking.check,
-        booking.now,
-    )
+    order = end_actions.last_order(booking)
+    outcome = cloud.servers.suspend_servers(servers, order)
     return _said(outcome, 'suspended')
 
 
@@ -262,12 +244,9 @@ def _delete(
         keep_images=CREATE_IMAGE in wanted,
         now=booking.now,
     )
-    return {
-        server.uuid: refused[server.uuid].after('can not be deleted: ')
-        if server.uuid in refused
-        else _plain('is being deleted')
-        for server in servers
-    }
+    return end_actions.told_of(
+        servers, refused, 'be deleted', 'is being deleted'
+    )
 
 
 _ACTIONS = {CREATE_IMAGE: _save, SUSPEND: _suspend, DELETE: _delete}
@@ -330,13 +309,9 @@ def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
     )
 
 
-def _order(booking: base.Booking, now: datetime.datetime) -> ports.RequestKey:
+def _order(booking: base.Booking, now: datetime.datetime) -> ports.Order:
     age = now - booking.lease.created_at
-    return ports.RequestKey(booking.reservation.id, age // RETRY)
-
-
-def _last_order(booking: base.Booking) -> ports.RequestKey:
-    return ports.RequestKey(booking.reservation.id, booking.ending // RETRY)
+    return booking.order(age // end_actions.RETRY)
 
 
 def _began(booking: base.Booking) -> datetime.datetime:

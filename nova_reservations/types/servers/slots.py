@@ -23,6 +23,7 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.types import at_once
 from nova_reservations.types import base
+from nova_reservations.types import schemas
 from nova_reservations.types import with_slots
 from nova_reservations.types.servers import consume
 from nova_reservations.types.servers import end_actions
@@ -37,17 +38,7 @@ MAX_SHOWN = 1_000
 CHANGEABLE = frozenset({'amount', 'before_end', 'end_action', 'end_grace'})
 """Params that may change while servers are there."""
 
-COUNT: Mapping[str, Any] = {
-    'oneOf': [
-        {'type': 'integer', 'minimum': 1, 'maximum': 0x7FFFFFFF},
-        {
-            'type': 'string',
-            'pattern': '^[1-9][0-9]{0,8}$',
-            'description': 'a whole number from 1 on',
-        },
-    ]
-}
-
+COUNT = schemas.whole_number(0x7FFFFFFF, digits=9)
 
 _AFFINITY: Mapping[Any, bool | None] = {
     None: None,

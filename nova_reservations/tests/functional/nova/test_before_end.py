@@ -91,24 +91,20 @@ class BeforeEndTest(shared.SharedNova):
         [found] = cloud.servers.occupancy(self.resources_of(lease))[
             'host1'
         ].servers
-        order = ports.RequestKey('an occasion')
+        order = ports.Order(ports.RequestKey('an occasion'), go_on, self.now)
         with fixtures.MonkeyPatch('nova.objects.Instance.save', _kill):
             self.assertRaises(
                 Killed,
                 cloud.servers.snapshot_servers,
                 [found],
                 order,
-                go_on,
-                self.now,
             )
         [left] = self._snapshots('precious')
-        cloud.servers.snapshot_servers([found], order, go_on, self.now)
+        cloud.servers.snapshot_servers([found], order)
         self._wait_for_server_parameter(
             server, {'OS-EXT-STS:task_state': None}
         )
-        outcome = cloud.servers.snapshot_servers(
-            [found], order, go_on, self.now
-        )
+        outcome = cloud.servers.snapshot_servers([found], order)
         self.assertEqual(ports.Outcome({}, {}), outcome)
         [image] = self._snapshots('precious')
         self.assertNotEqual(left['id'], image['id'])

@@ -125,7 +125,8 @@ class EndActionsTest(shared.SharedNova):
             wraps=objects.Service.get_by_host_and_binary,
         ) as asked:
             refused = self.services.hosts.cloud.servers.stop_servers(
-                servers, ports.RequestKey('look'), lambda: None, self.now
+                servers,
+                ports.Order(ports.RequestKey('look'), lambda: None, self.now),
             )
         self.assertEqual({}, refused)
         self.assertEqual(1, asked.call_count)

@@ -46,25 +46,20 @@ class ServerActionsTest(shared.SharedNova):
         failed."""
 
         def is_done():
-            self.outcome = verb(
-                self._find(*servers),
-                ports.RequestKey('a lease', attempt),
-                go_on,
-                self.now,
-            )
+            self.outcome = verb(self._find(*servers), self._order(attempt))
             self.assertEqual({}, self.outcome.waiting)
 
         self._wait_for_assert(is_done)
         return told(self.outcome.failed)
 
     def _once(self, verb, server, attempt=0):
-        outcome = verb(
-            self._find(server),
-            ports.RequestKey('a lease', attempt),
-            go_on,
-            self.now,
-        )
+        outcome = verb(self._find(server), self._order(attempt))
         return told(outcome.waiting | outcome.failed).get(server['id'])
+
+    def _order(self, attempt=0):
+        return ports.Order(
+            ports.RequestKey('a lease', attempt), go_on, self.now
+        )
 
     def _killed_at(self, name, verb, server, attempt=0):
         """Have the worker die when it calls the named function."""
@@ -353,9 +348,6 @@ class ServerActionsTest(shared.SharedNova):
             self.assertIsNone(self._task(server))
         with self.assertRaisesRegex(Exception, 'Keystone can not be reached'):
             self.cloud.servers.shelve_servers(
-                self._find(running),
-                ports.RequestKey('a lease'),
-                go_on,
-                self.now,
+                self._find(running), self._order()
             )
         self.assertIsNone(self._task(running))

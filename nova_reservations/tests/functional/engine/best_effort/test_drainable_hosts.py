@@ -110,7 +110,7 @@ def test_an_order_is_for_one_host():
         objects.Resource(number, objects.HOST, name, name)
         for number, name in enumerate(('one', 'two'))
     )
-    assert drainable_hosts.order('lease', one) != drainable_hosts.order(
+    assert drainable_hosts.key('lease', one) != drainable_hosts.key(
         'lease', two
     )
-    assert isinstance(drainable_hosts.order('lease', one), ports.RequestKey)
+    assert isinstance(drainable_hosts.key('lease', one), ports.RequestKey)
