@@ -37,7 +37,7 @@ from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import builds
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
@@ -462,7 +462,7 @@ class BestEffort(means.UseCase):
         :raises: ClaimLost, also if another lease was first to take a host: the
             lease is then looked at anew
         """
-        with lease_claims.kept(lease), self.database.writer() as session:
+        with claimed_leases.kept(lease), self.database.writer() as session:
             leases.change(session, lease, now, **columns)
             change(session)
 

@@ -40,7 +40,7 @@ from nova_reservations.engine.leases import enforcement
 from nova_reservations.engine.leases import idempotency as repeats
 from nova_reservations.engine.leases import lease_changes
 from nova_reservations.engine.leases import openings
-from nova_reservations.engine.leases import refusals
+from nova_reservations.engine.leases import refusal_counts
 from nova_reservations.engine.leases import shrinking
 from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.waiting import retry
@@ -86,7 +86,7 @@ class Leases(means.UseCase):
         with self.database.reader() as session:
             return leases.get(session, lease_id)
 
-    @refusals.counted
+    @refusal_counts.counted
     def create(
         self,
         asked: lease_requests.NewLease,
@@ -254,7 +254,7 @@ class Leases(means.UseCase):
             return dataclasses.replace(kept, arrival=None)
         return kept
 
-    @refusals.counted
+    @refusal_counts.counted
     def update(
         self,
         lease_id: str,

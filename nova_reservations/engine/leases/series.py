@@ -27,7 +27,7 @@ from nova_reservations.engine.leases import at_once
 from nova_reservations.engine.leases import enforcement
 from nova_reservations.engine.leases import idempotency as repeats
 from nova_reservations.engine.leases import leases
-from nova_reservations.engine.leases import refusals
+from nova_reservations.engine.leases import refusal_counts
 from nova_reservations.engine.leases import series_plans
 from nova_reservations.objects import ids
 from nova_reservations.objects import requirements
@@ -107,7 +107,7 @@ class Series(means.UseCase):
             raise exception.NotFound(kind='Series', id=series_id)
         return found
 
-    @refusals.counted
+    @refusal_counts.counted
     def create(
         self,
         asked: lease_requests.NewLease,

@@ -22,8 +22,8 @@ from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.leases import leases as rows
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import identity
-from nova_reservations.engine import lease_claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
@@ -32,7 +32,7 @@ from nova_reservations.engine.booking import means
 from nova_reservations.engine.leases import access
 from nova_reservations.engine.leases import enforcement
 from nova_reservations.engine.leases import leases
-from nova_reservations.engine.leases import refusals
+from nova_reservations.engine.leases import refusal_counts
 from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.types import base
@@ -50,7 +50,7 @@ class ServerLeases(means.UseCase):
     access: access.Access
     cloud: ports.Cloud
 
-    @refusals.counted
+    @refusal_counts.counted
     def request(
         self, asked: lease_requests.NewLease, now: datetime.datetime
     ) -> objects.Lease:
@@ -121,7 +121,7 @@ class ServerLeases(means.UseCase):
             database=identity.of(self.database),
         )
         self.types[reservation.resource_type].receive(booking)
-        lease_claims.keep_provider_changes(
+        claimed_leases.keep_provider_changes(
             self.database, booking.provider_changes
         )
 

@@ -23,9 +23,9 @@ from nova_reservations.db import migration
 from nova_reservations.db.holdings import commitments
 from nova_reservations.db.leases import unused
 from nova_reservations.db.upkeep import service_metrics as rows
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import clocks
-from nova_reservations.engine import lease_claims
-from nova_reservations.engine.leases import refusals
+from nova_reservations.engine.leases import refusal_counts
 from nova_reservations.engine.outlook import capacity
 from nova_reservations.objects import holds
 from nova_reservations.objects import states
@@ -283,12 +283,16 @@ def percentile(ascending: Sequence[float], share: int) -> float:
 
 def _counters(session: api.Session) -> Readings:
     by_reason = {
-        reason: refusals.counter(reason)
-        for reason in refusals.REASONS.values()
+        reason: refusal_counts.counter(reason)
+        for reason in refusal_counts.REASONS.values()
     }
-    found = rows.counted(session, lease_claims.TAKEN_OVER, *by_reason.values())
+    found = rows.counted(
+        session, claimed_leases.TAKEN_OVER, *by_reason.values()
+    )
     return {
-        'claims_taken_over_total': {(): float(found[lease_claims.TAKEN_OVER])},
+        'claims_taken_over_total': {
+            (): float(found[claimed_leases.TAKEN_OVER])
+        },
         'refusals_total': {
             (reason,): float(found[name]) for reason, name in by_reason.items()
         },

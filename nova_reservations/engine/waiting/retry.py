@@ -25,7 +25,7 @@ from nova_reservations.db.holdings import candidates
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import retry_queue
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
@@ -250,7 +250,7 @@ class Retries(means.UseCase):
             told = _explain(lease, 'It waits for its turn', self.options)
         window = queue.window(lease, now)
         try:
-            with lease_claims.kept(lease), self.database.writer() as session:
+            with claimed_leases.kept(lease), self.database.writer() as session:
                 self._release(session, lease, told, now)
                 freed_capacity.tell(
                     session,
@@ -276,7 +276,7 @@ class Retries(means.UseCase):
         :raises: ClaimLost
         """
         told = _explain(lease, refusal, self.options)
-        with lease_claims.kept(lease), self.database.writer() as session:
+        with claimed_leases.kept(lease), self.database.writer() as session:
             self._release(session, lease, told, now, again)
 
     def _release(
@@ -314,7 +314,7 @@ class Retries(means.UseCase):
 
         :raises: ClaimLost
         """
-        with lease_claims.kept(lease), self.database.writer() as session:
+        with claimed_leases.kept(lease), self.database.writer() as session:
             leases.change(
                 session,
                 lease,

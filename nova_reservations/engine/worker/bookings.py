@@ -14,8 +14,8 @@ from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.leases import project_access
 from nova_reservations.db.record import server_usage
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import identity
-from nova_reservations.engine import lease_claims
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
 from nova_reservations.types import base
@@ -36,7 +36,7 @@ class Bookings:
 
     def of(
         self,
-        held: Collection[lease_claims.ClaimedLease],
+        held: Collection[claimed_leases.ClaimedLease],
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         """Yield the reservations of the leases, with their types; parts come
@@ -53,7 +53,7 @@ class Bookings:
     def _of(
         self,
         held: Collection[
-            tuple[objects.Lease, lease_claims.ClaimedLease | None]
+            tuple[objects.Lease, claimed_leases.ClaimedLease | None]
         ],
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:

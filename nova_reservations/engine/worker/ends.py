@@ -16,7 +16,7 @@ from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import messages
 from nova_reservations.db.resources import drainable_hosts
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -50,7 +50,7 @@ class Ends:
     actions: offered.Actions
 
     def before_end(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Do what was asked for before the end; failures are only reported."""
         kind = states.EventType.BEFORE_END
@@ -128,7 +128,7 @@ class Ends:
         return told, failures
 
     def end(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Take the resources of the lease back."""
         if held.lease.status in states.OPEN:
@@ -180,7 +180,7 @@ class Ends:
 
     def _wait(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         now: datetime.datetime,
         waits: Collection[base.Waiting],
     ) -> steps.Next:
@@ -192,7 +192,7 @@ class Ends:
         overdue = ending >= longest
         if bookings.is_failed_start(held.lease) and not overdue:
             # The owner had better go on reading why the start failed.
-            lease_claims.log_wait(LOG.debug, held.lease, reason)
+            claimed_leases.log_wait(LOG.debug, held.lease, reason)
             return steps.Wait(
                 None, _between_looks(sum(waiting.count for waiting in waits))
             )
@@ -209,7 +209,7 @@ class Ends:
         )
 
     def _finish(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> None:
         """Record that nothing of the lease is left in Nova."""
         if held.lease.status == states.Lease.DELETING:
@@ -261,7 +261,7 @@ class Ends:
 
 
 def _vacate(
-    held: lease_claims.ClaimedLease,
+    held: claimed_leases.ClaimedLease,
     current: Collection[base.Booking],
     now: datetime.datetime,
 ) -> None:

@@ -30,7 +30,7 @@ from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import drainable_hosts
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.objects import demand as demands
@@ -99,7 +99,7 @@ class GivenBack:
 
     def update(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         current: Collection[tuple[base.ResourceType, base.Booking]],
         now: datetime.datetime,
     ) -> steps.Next:
@@ -150,7 +150,7 @@ class GivenBack:
 
     def _waits(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         giving: Collection[
             tuple[shrinks.Shrinks, base.Booking, Collection[objects.Holding]]
         ],
@@ -193,7 +193,7 @@ class GivenBack:
 
 
 def _awaited(
-    held: lease_claims.ClaimedLease,
+    held: claimed_leases.ClaimedLease,
     kind: shrinks.Shrinks,
     booking: base.Booking,
     holdings: Collection[objects.Holding],

@@ -10,7 +10,7 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -26,7 +26,7 @@ class JointStarts:
     notify: ports.Notifier
 
     def start(
-        self, given: Sequence[lease_claims.Claim], now: datetime.datetime
+        self, given: Sequence[claimed_leases.Claim], now: datetime.datetime
     ) -> frozenset[str]:
         """Start the leases whose resources are ready, in one transaction;
         return their ids.
@@ -44,7 +44,7 @@ class JointStarts:
             }
             earlier = allocations.predecessors(session, found.values())
         ready = {
-            claim.lease_id: lease_claims.ClaimedLease(
+            claim.lease_id: claimed_leases.ClaimedLease(
                 self.database, claim, found[claim.lease_id]
             )
             for claim in given
@@ -54,7 +54,9 @@ class JointStarts:
         for kind, booking in self.bookings.of([*ready.values()], now):
             if not kind.is_ready(booking):
                 ready.pop(booking.lease.id, None)
-        lease_claims.activate(self.database, ready.values(), now, self.options)
+        claimed_leases.activate(
+            self.database, ready.values(), now, self.options
+        )
         for held in ready.values():
             self.notify(
                 notifications.event(states.EventType.START),
@@ -64,7 +66,7 @@ class JointStarts:
 
     def _is_startable(
         self,
-        claim: lease_claims.Claim,
+        claim: claimed_leases.Claim,
         lease: objects.Lease,
         now: datetime.datetime,
     ) -> bool:

@@ -22,7 +22,7 @@ from nova_reservations.db import tasks
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing as rows
 from nova_reservations.db.resources import conditions
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine.booking import means
@@ -53,7 +53,9 @@ RARELY = datetime.timedelta(seconds=15)
 SELDOM = datetime.timedelta(seconds=60)
 """The time between two looks at something that an operator has to mend."""
 
-Perform = Callable[[lease_claims.ClaimedLease, datetime.datetime], steps.Next]
+Perform = Callable[
+    [claimed_leases.ClaimedLease, datetime.datetime], steps.Next
+]
 """Takes one step of a lease; returns what follows it.
 
 May raise ClaimLost, and CloudUnavailable, after which the same step is taken
@@ -102,7 +104,7 @@ class Lifecycle:
             steps.Step.END: self.ends.end,
         }
 
-    def run(self, claim: lease_claims.Claim) -> None:
+    def run(self, claim: claimed_leases.Claim) -> None:
         """Take the lease as far as it goes now, and give it back.
 
         If the clocks disagree, the lease is left as it is, still claimed: the
@@ -115,7 +117,7 @@ class Lifecycle:
         except exception.InvalidTransition:
             LOG.exception('Lease %s is left: a defect', claim.lease_id)
 
-    def start_together(self, given: Sequence[lease_claims.Claim]) -> None:
+    def start_together(self, given: Sequence[claimed_leases.Claim]) -> None:
         """Start leases that are due, and prepared.
 
         Leases whose resources are ready start in one transaction, because many
@@ -136,7 +138,7 @@ class Lifecycle:
             if claim.lease_id not in started:
                 self.run(claim)
 
-    def _advance(self, claim: lease_claims.Claim) -> None:
+    def _advance(self, claim: claimed_leases.Claim) -> None:
         """Do one step after the other, until there is none to do now.
 
         If a request changes the lease meanwhile, the next record fails with
@@ -145,7 +147,7 @@ class Lifecycle:
         is about other rows, and may last.
         """
         in_vain: int | None = None
-        while (held := lease_claims.read(self.database, claim)) is not None:
+        while (held := claimed_leases.read(self.database, claim)) is not None:
             now = self.clock()
             step = steps.step(held.lease, now, self.options)
             if step is None:
@@ -180,7 +182,7 @@ class Lifecycle:
     def _take(
         self,
         step: steps.Step,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         now: datetime.datetime,
     ) -> steps.Next:
         """:raises: ClaimLost"""
@@ -190,7 +192,7 @@ class Lifecycle:
             follows = self.steps[step](held, now)
         except exception.ClaimLost:
             # Our changes of placement stand, whoever holds the lease by now.
-            lease_claims.keep_provider_changes(
+            claimed_leases.keep_provider_changes(
                 self.database, held.provider_changes
             )
             raise
@@ -199,10 +201,10 @@ class Lifecycle:
             reason: objects.Reason | None = objects.Reason.of(error)
             if seen.status == states.Lease.ERROR:
                 # The owner had better go on reading why the lease failed.
-                lease_claims.log_wait(LOG.debug, seen, error)
+                claimed_leases.log_wait(LOG.debug, seen, error)
                 reason = None
             follows = steps.Wait(reason, LATER)
-        lease_claims.keep_provider_changes(
+        claimed_leases.keep_provider_changes(
             self.database, held.provider_changes
         )
         if isinstance(follows, steps.Wait) and follows.reason is not None:
@@ -211,14 +213,14 @@ class Lifecycle:
 
     def _put_off(
         self,
-        claim: lease_claims.Claim,
+        claim: claimed_leases.Claim,
         seen: objects.Lease,
         wait: datetime.timedelta,
     ) -> bool:
         """Give the lease back until later; return False if a request has
         deleted it since it was seen, or has changed its next step: that must
         not wait."""
-        held = lease_claims.read(self.database, claim)
+        held = claimed_leases.read(self.database, claim)
         if held is None:
             return True
         now = self.clock()
@@ -230,18 +232,18 @@ class Lifecycle:
         return held.release(steps.put_off(held.lease, self.clock(), wait))
 
     def _wait_on(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         self.queue.look(held.lease, now)
         return steps.Over()
 
     def _empty_hosts(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         return self.best_effort_leases.advance(held.lease, now, held.check)
 
     def _resolve(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Find out what became of a request that was never answered."""
         if any(
@@ -259,7 +261,7 @@ class Lifecycle:
         )
 
     def _prepare(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
@@ -285,7 +287,7 @@ class Lifecycle:
         return steps.Again()
 
     def _start(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Give the lease its resources."""
         with self.database.reader() as session:
@@ -325,7 +327,7 @@ class Lifecycle:
             return steps.Wait(
                 objects.Reason.join(waits), _between_looks(now - begun)
             )
-        lease_claims.activate(self.database, [held], now, self.options)
+        claimed_leases.activate(self.database, [held], now, self.options)
         self.notify(
             notifications.event(states.EventType.START),
             notifications.payload(held.lease),
@@ -334,7 +336,7 @@ class Lifecycle:
 
     def _lose(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         now: datetime.datetime,
         error: exception.NamedResourceTaken,
     ) -> None:
@@ -352,7 +354,7 @@ class Lifecycle:
 
     def _refused(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         current: lost_at_starts.Current,
         error: exception.CloudRefused,
         now: datetime.datetime,
@@ -366,7 +368,7 @@ class Lifecycle:
         return self._fail(held, now, objects.Reason.of(error))
 
     def _miss(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Give up a start that the lease's own end has overtaken."""
         why = held.lease.why or objects.Reason.plain('no worker was there')
@@ -376,7 +378,7 @@ class Lifecycle:
 
     def _fail(
         self,
-        held: lease_claims.ClaimedLease,
+        held: claimed_leases.ClaimedLease,
         now: datetime.datetime,
         reason: objects.Reason,
     ) -> steps.Next:
@@ -402,7 +404,7 @@ class Lifecycle:
         return steps.Again()
 
     def _update(
-        self, held: lease_claims.ClaimedLease, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
     ) -> steps.Next:
         """Bring Nova in line with resources that were added, or replaced, or
         are given back."""
@@ -456,7 +458,7 @@ def _start_each(
     ]
 
 
-def _let_in(held: lease_claims.ClaimedLease, now: datetime.datetime) -> bool:
+def _let_in(held: claimed_leases.ClaimedLease, now: datetime.datetime) -> bool:
     """Let servers land in the parts of a lease from now on, because the start
     of the whole may create some. Return False if they could already."""
     closed = {

@@ -15,7 +15,7 @@ import threading
 
 from nova_reservations.db import api
 from nova_reservations.db.leases import messages as rows
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import messages
 
 THREADS = 8
@@ -79,7 +79,7 @@ class Senders:
             sending = self._sending.pop(future)
             if future.cancelled():
                 continue
-            lease_claims.log_failure(future, f'the message {sending.due.id}')
+            claimed_leases.log_failure(future, f'the message {sending.due.id}')
             if isinstance(future.exception(), Exception):
                 self._unrecorded.append(sending)
         while self._unrecorded:
@@ -94,15 +94,15 @@ class Senders:
         """Renew the claims of what is being sent: each wait for an answer has
         an end."""
         for sending in self._sending.values():
-            if now - sending.renewed_at < lease_claims.RENEWAL:
+            if now - sending.renewed_at < claimed_leases.RENEWAL:
                 continue
             change = functools.partial(
                 rows.put_off,
                 message_id=sending.due.id,
                 attempt=sending.attempt,
-                until=now + lease_claims.DURATION,
+                until=now + claimed_leases.DURATION,
             )
-            if lease_claims.try_change(self.database, change):
+            if claimed_leases.try_change(self.database, change):
                 sending.renewed_at = now
 
     def take(self, now: datetime.datetime) -> None:
@@ -110,7 +110,7 @@ class Senders:
         chosen = self._choose(now)
         if not chosen:
             return
-        until = now + lease_claims.DURATION
+        until = now + claimed_leases.DURATION
         taken: list[rows.Due] = []
 
         def change(session: object) -> bool:
@@ -122,7 +122,7 @@ class Senders:
             ]
             return bool(taken)
 
-        if not lease_claims.try_change(self.database, change):
+        if not claimed_leases.try_change(self.database, change):
             return
         for due in taken:
             sending = _Sending(due, due.attempt + 1, now)

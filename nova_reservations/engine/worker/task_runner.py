@@ -22,7 +22,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import tasks as rows
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.worker import periodic
 from nova_reservations.ports import fences
 
@@ -75,7 +75,7 @@ class TaskRunner:
             for name, run in [*runs.items()]:
                 if run.future.done():
                     del runs[name]
-                    lease_claims.log_failure(run.future, f'the task {name}')
+                    claimed_leases.log_failure(run.future, f'the task {name}')
         for name, run in [*self._runs.items()]:
             if run.hangs and name not in self._given_up:
                 self._given_up[name] = self._runs.pop(name)
@@ -83,7 +83,7 @@ class TaskRunner:
     def renew(self, now: datetime.datetime) -> None:
         """Renew the claims of running tasks, except those that hang."""
         for name, run in self._runs.items():
-            if run.hangs or now - run.renewed_at < lease_claims.RENEWAL:
+            if run.hangs or now - run.renewed_at < claimed_leases.RENEWAL:
                 continue
             if now - run.begun_at >= run.task.patience:
                 LOG.error(
@@ -100,9 +100,9 @@ class TaskRunner:
                 rows.renew,
                 name=name,
                 attempt=run.attempt,
-                until=now + lease_claims.DURATION,
+                until=now + claimed_leases.DURATION,
             )
-            if lease_claims.try_change(self.database, change):
+            if claimed_leases.try_change(self.database, change):
                 run.renewed_at = now
 
     def take(self, due: Mapping[str, int], now: datetime.datetime) -> None:
@@ -119,10 +119,10 @@ class TaskRunner:
                 name=task.name,
                 attempt=attempt,
                 now=now,
-                until=now + lease_claims.DURATION,
+                until=now + claimed_leases.DURATION,
                 next_at=task.next_at(now),
             )
-            if lease_claims.try_change(self.database, change):
+            if claimed_leases.try_change(self.database, change):
                 self._runs[task.name] = _Run(
                     task,
                     attempt + 1,

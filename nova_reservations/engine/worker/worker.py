@@ -26,7 +26,7 @@ from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import looks
 from nova_reservations.db.upkeep import audit
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks
 from nova_reservations.engine.worker import senders
@@ -49,7 +49,7 @@ same moment are for other workers."""
 
 @dataclasses.dataclass(slots=True)
 class _Work:
-    claimed: list[lease_claims.Claim]
+    claimed: list[claimed_leases.Claim]
     taken_at: datetime.datetime
     renewed_at: datetime.datetime
     given_up: bool = False
@@ -142,7 +142,7 @@ class Worker:
         """Make leases due at once whose due dates a wrong clock has put too
         far ahead."""
         with self.database.reader() as session:
-            late = audit.forgotten(session, now + 2 * lease_claims.DURATION)
+            late = audit.forgotten(session, now + 2 * claimed_leases.DURATION)
         for lease_id in late:
             with self.database.writer() as session:
                 audit.redate(session, lease_id, now)
@@ -220,7 +220,7 @@ class Worker:
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
-            lease_claims.log_failure(done, f'leases {_names(held.claimed)}')
+            claimed_leases.log_failure(done, f'leases {_names(held.claimed)}')
         self._tasks.collect()
         if self._senders is not None:
             self._senders.collect()
@@ -229,7 +229,7 @@ class Worker:
         if self._senders is not None:
             self._senders.renew(now)
         for held in self._held.values():
-            if held.given_up or now - held.renewed_at < lease_claims.RENEWAL:
+            if held.given_up or now - held.renewed_at < claimed_leases.RENEWAL:
                 continue
             if now - held.taken_at >= PATIENCE:
                 LOG.error(
@@ -238,9 +238,9 @@ class Worker:
                 )
                 held.given_up = True
                 continue
-            until = now + lease_claims.DURATION
+            until = now + claimed_leases.DURATION
             change = functools.partial(_renew, held.claimed, until)
-            if lease_claims.try_change(self.database, change):
+            if claimed_leases.try_change(self.database, change):
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
@@ -287,7 +287,7 @@ class Worker:
 
     def _claim(
         self, wanted: Collection[due_leases.Due], now: datetime.datetime
-    ) -> dict[str, lease_claims.Claim]:
+    ) -> dict[str, claimed_leases.Claim]:
         """Claim leases; return the claims by the leases' ids, without leases
         that another worker has claimed before."""
         if not wanted:
@@ -304,18 +304,18 @@ class Worker:
                         attempt=due_lease.attempt,
                         worker=self.name,
                         now=now,
-                        until=now + lease_claims.DURATION,
+                        until=now + claimed_leases.DURATION,
                     )
                 ]
                 taken_over = sum(due_lease.left for due_lease in claimed)
                 if taken_over:
                     counters.increment(
-                        session, lease_claims.TAKEN_OVER, taken_over
+                        session, claimed_leases.TAKEN_OVER, taken_over
                     )
         except exception.Conflict:
             return {}
         return {
-            due_lease.id: lease_claims.Claim(
+            due_lease.id: claimed_leases.Claim(
                 due_lease.id, due_lease.attempt + 1, self.name
             )
             for due_lease in claimed
@@ -323,7 +323,7 @@ class Worker:
 
 
 def _renew(
-    held: Iterable[lease_claims.Claim],
+    held: Iterable[claimed_leases.Claim],
     until: datetime.datetime,
     session: api.Session,
 ) -> bool:
@@ -347,5 +347,5 @@ def _in_turn(due: Iterable[due_leases.Due]) -> list[due_leases.Due]:
     ]
 
 
-def _names(held: Iterable[lease_claims.Claim]) -> str:
+def _names(held: Iterable[claimed_leases.Claim]) -> str:
     return ', '.join(claim.lease_id for claim in held)

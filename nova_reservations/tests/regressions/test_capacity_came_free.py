@@ -15,7 +15,7 @@ from nova_reservations.db.holdings import healing
 from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import looks
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.plugins.monitors import base
 from nova_reservations.testing.region import minutes
@@ -46,7 +46,7 @@ def do_next(region, lease):
             session, lease.id, attempt, 'it', region.now, region.now
         )
     region.worker('it').runner.run(
-        lease_claims.Claim(lease.id, attempt + 1, 'it')
+        claimed_leases.Claim(lease.id, attempt + 1, 'it')
     )
 
 

@@ -13,8 +13,8 @@ from nova_reservations import exception
 from nova_reservations.cmd import status
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import looks as looks_db
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import clocks
-from nova_reservations.engine import lease_claims
 from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import engine_locks
 from nova_reservations.scheduler import loop
@@ -146,7 +146,7 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
         end = lease.end_date
         leases.claim(session, lease.id, attempt, 'other', end, end)
     times.ahead = minutes(90)
-    one.runner.run(lease_claims.Claim(lease.id, attempt + 1, 'other'))
+    one.runner.run(claimed_leases.Claim(lease.id, attempt + 1, 'other'))
     assert region.status(lease) == 'ACTIVE'
     assert server in region.cloud.instances
 

@@ -29,7 +29,7 @@ from nova_reservations.types import schemas
 from nova_reservations.types.heat import stack_audit
 from nova_reservations.types.heat import stack_parts
 from nova_reservations.types.heat import stack_templates
-from nova_reservations.types.heat import stack_tokens
+from nova_reservations.types.heat import token_checks
 from nova_reservations.types.servers import end_actions
 
 LOG = log.getLogger(__name__)
@@ -99,7 +99,7 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
         }
         if not templates:
             return [*asked]
-        why_not = stack_tokens.why_not(self.cloud.stacks, project_id)
+        why_not = token_checks.why_not(self.cloud.stacks, project_id)
         if why_not is not None:
             raise exception.InvalidInput(
                 f'Stacks can not be made in this project: {why_not}; ask the '
@@ -177,7 +177,7 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
     def setup_failures(self) -> Iterator[str]:
         switched_on = self.conf.reservations.resource_types
         if stack_parts.SLOTS in switched_on:
-            return stack_tokens.failures(self.cloud.stacks)
+            return token_checks.failures(self.cloud.stacks)
         return iter(
             (
                 f'[reservations] resource_types has {stack_audit.STACK} and '
@@ -187,7 +187,7 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
         )
 
     def setup_warnings(self) -> Iterator[str]:
-        return stack_tokens.warnings(self.cloud.stacks)
+        return token_checks.warnings(self.cloud.stacks)
 
     def audit(self, known: records.Records) -> Iterator[audited.Finding]:
         return stack_audit.StackAudit(
@@ -263,7 +263,7 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
         """:raises: CloudRefused, CloudUnavailable"""
         params = booking.reservation.params
         # The roles may have changed since the lease was requested.
-        stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
+        token_checks.check(self.cloud.stacks, booking.lease.project_id)
         try:
             template = stack_templates.read(params['template'])
         except exception.InvalidInput as error:
@@ -378,7 +378,7 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
             return base.Waiting('Heat deletes its stack')
         # The owner may have updated the stack with resources of any type, on
         # which Heat would act with our token.
-        stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
+        token_checks.check(self.cloud.stacks, booking.lease.project_id)
         return _ENDS[action](self.cloud.stacks, found, booking.check)
 
     def usage(

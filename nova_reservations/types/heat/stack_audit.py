@@ -13,7 +13,7 @@ from nova_reservations import ports
 from nova_reservations.db.upkeep import records
 from nova_reservations.objects import states
 from nova_reservations.types.audited import Finding
-from nova_reservations.types.heat import stack_tokens
+from nova_reservations.types.heat import token_checks
 
 STACK = 'virtual:stack'
 
@@ -131,7 +131,7 @@ class StackAudit:
 
     def _delete(self, stack: ports.Stack) -> None:
         """:raises: CloudRefused, CloudUnavailable"""
-        stack_tokens.check(self.stacks, stack.project_id)
+        token_checks.check(self.stacks, stack.project_id)
         self.stacks.delete(stack, check=lambda: None)
 
     def _stays(self, item: objects.Reservation) -> bool:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.worker import worker as workers
 
 SECONDS = 30
@@ -103,7 +103,7 @@ def test_threads_are_replaced_up_to_as_many_again(region, outage):
     outage.leave()
     outage.over.set()
     worker.drain()
-    region.now += lease_claims.DURATION
+    region.now += claimed_leases.DURATION
     region.work(worker)
     assert {
         lease.status for lease in region.lease_lists.find(objects.LeaseQuery())

@@ -8,7 +8,7 @@ import pytest
 
 from nova_reservations.db.leases import looks
 from nova_reservations.db.resources import hosts
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.worker import periodic
 
 SECONDS = 30
@@ -57,13 +57,13 @@ def pass_time(region, worker, length):
     """Let time pass, and let the worker tick whenever a renewal is due."""
     until = region.now + length
     while region.now < until:
-        region.now += lease_claims.RENEWAL
+        region.now += claimed_leases.RENEWAL
         worker.tick(region.now)
 
 
 def test_a_task_that_takes_long_is_not_begun_by_another(region, slow):
     first, second = begin(region, slow), region.worker('second')
-    pass_time(region, first, 3 * lease_claims.DURATION)
+    pass_time(region, first, 3 * claimed_leases.DURATION)
     second.tick(region.now)
     slow.go_on.set()
     second.drain()
@@ -75,7 +75,7 @@ def test_a_task_that_takes_long_is_not_begun_by_another(region, slow):
 def test_the_task_of_a_worker_that_died_is_begun_by_another(region, slow):
     begin(region, slow)
     second = region.worker('second')
-    region.now += lease_claims.DURATION - SECOND
+    region.now += claimed_leases.DURATION - SECOND
     assert not is_due(region)
     region.now += SECOND
     slow.go_on.set()
@@ -102,7 +102,7 @@ def test_a_task_that_hangs_is_left_to_another(region, slow, caplog):
     pass_time(region, first, periodic.LONG)
     assert 'refresh hangs' in caplog.text
     assert not is_due(region)
-    region.now += lease_claims.DURATION
+    region.now += claimed_leases.DURATION
     assert is_due(region)
     second = region.worker('second')
     slow.begun.clear()
@@ -119,7 +119,7 @@ def give_up(region, slow):
     """Let a task hang until its worker begins it anew; return the worker."""
     worker = begin(region, slow)
     slow.begun.clear()
-    pass_time(region, worker, periodic.LONG + lease_claims.DURATION)
+    pass_time(region, worker, periodic.LONG + claimed_leases.DURATION)
     assert slow.begun.wait(SECONDS)
     return worker
 
@@ -127,7 +127,7 @@ def give_up(region, slow):
 def test_the_thread_of_a_task_that_hangs_is_replaced_once(region, slow):
     worker = give_up(region, slow)
     assert slow.runs == 2
-    pass_time(region, worker, periodic.LONG + 2 * lease_claims.DURATION)
+    pass_time(region, worker, periodic.LONG + 2 * claimed_leases.DURATION)
     assert slow.runs == 2
     slow.go_on.set()
     worker.drain()
@@ -155,7 +155,7 @@ def test_an_answer_that_comes_an_hour_late_changes_nothing(
     slow.go_on.set()
     first = begin(region, slow)
     pass_time(region, first, periodic.LONG)
-    region.now += lease_claims.DURATION
+    region.now += claimed_leases.DURATION
     second = region.worker('second')
     second.tick(region.now)
     second.drain()
@@ -176,6 +176,6 @@ def test_a_task_that_fails_is_tried_again_when_its_claim_expires(
     worker = begin(region, slow)
     worker.drain()
     assert 'task refresh failed' in caplog.text
-    pass_time(region, worker, lease_claims.DURATION)
+    pass_time(region, worker, claimed_leases.DURATION)
     worker.drain()
     assert slow.runs == 2

@@ -7,7 +7,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.testing.region import minutes
 
@@ -26,7 +26,7 @@ def leave(region, lease, worker):
             seen.attempt,
             worker,
             region.now,
-            region.now + lease_claims.DURATION,
+            region.now + claimed_leases.DURATION,
         )
 
 
@@ -208,7 +208,7 @@ def test_claims_that_are_taken_over_are_counted(region):
     region.work()
     assert region.status(two) == 'ACTIVE'
     assert read(region, 'claims_taken_over_total') == 0
-    region.now += lease_claims.DURATION
+    region.now += claimed_leases.DURATION
     region.work()
     assert region.status(one) == 'ACTIVE'
     assert read(region, 'claims_taken_over_total') == 1

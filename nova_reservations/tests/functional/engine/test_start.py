@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import steps
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -36,7 +36,7 @@ def run_alone(region, lease):
             until=region.now + minutes(1),
         )
     region.worker().runner.run(
-        lease_claims.Claim(lease.id, lease.attempt + 1, 'w')
+        claimed_leases.Claim(lease.id, lease.attempt + 1, 'w')
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db.leases import leases
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.engine.worker import unused_leases
 from nova_reservations.objects import states
@@ -288,7 +288,7 @@ def test_a_lease_in_the_hands_of_a_worker_is_left_for_the_next_look(region):
             seen.attempt,
             'another',
             region.now,
-            region.now + 99 * lease_claims.DURATION,
+            region.now + 99 * claimed_leases.DURATION,
         )
     look(region)
     assert region.status(lease) == 'ACTIVE'

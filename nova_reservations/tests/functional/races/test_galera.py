@@ -21,7 +21,7 @@ from nova_reservations.db import tasks
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import looks
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler import requests
 from nova_reservations.testing import region as regions
@@ -131,7 +131,7 @@ def test_a_host_that_was_enrolled_is_closed_where_it_seems_open(
 
 def take(region, lease, now):
     """Have a worker claim the lease."""
-    claim = lease_claims.Claim(lease.id, lease.attempt + 1, 'worker')
+    claim = claimed_leases.Claim(lease.id, lease.attempt + 1, 'worker')
     with region.database.writer() as session:
         assert leases.claim(
             session,
@@ -139,7 +139,7 @@ def take(region, lease, now):
             lease.attempt,
             claim.worker,
             now,
-            now + lease_claims.DURATION,
+            now + claimed_leases.DURATION,
         )
     return claim
 
@@ -149,10 +149,10 @@ def test_a_claim_that_was_taken_over_is_lost_where_it_seems_to_stand(
 ):
     claim = take(region, region.lease(), region.now)
     node.catch_up()
-    held = lease_claims.read(behind.database, claim)
+    held = claimed_leases.read(behind.database, claim)
     held.check()
     with node.lagging():
-        take(region, held.lease, region.now + lease_claims.DURATION)
+        take(region, held.lease, region.now + claimed_leases.DURATION)
         assert behind.see(held.lease) == held.lease
         asked = threads.submit(held.check)
         assert none_is_over([asked])
@@ -252,7 +252,7 @@ def test_a_task_is_not_taken_by_who_can_not_see_what_it_is_hurried_for(
     # earlier.
     with cluster.nodes[0].lagging():
         with other.writer() as session:
-            later = region.now + lease_claims.DURATION
+            later = region.now + claimed_leases.DURATION
             assert tasks.take(
                 session, healing.HEAL, attempt, region.now, later, later
             )

@@ -18,7 +18,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
 from nova_reservations.db.upkeep import audit
-from nova_reservations.engine import lease_claims
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import worker
@@ -466,7 +466,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
     victim.kill()
     victim.join()
     assert party.leases.get(lease.id).status == 'STARTING'
-    later = party.database.now() + lease_claims.DURATION
+    later = party.database.now() + claimed_leases.DURATION
     other = worker.Worker(
         'other',
         party.database,

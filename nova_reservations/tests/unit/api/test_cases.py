@@ -8,7 +8,7 @@ import pytest
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.api import cases
-from nova_reservations.engine.leases import refusals
+from nova_reservations.engine.leases import refusal_counts
 
 OTHERS = [
     case
@@ -49,5 +49,5 @@ def test_states_races_and_policy_keep_their_statuses(options, case):
 
 
 def test_clients_and_operators_read_the_same_kinds():
-    for cause, reason in refusals.REASONS.items():
+    for cause, reason in refusal_counts.REASONS.items():
         assert cases.CASES[cause].kind == reason
