@@ -26,13 +26,14 @@ PAGE = (
 PACKAGE = 'nova_reservations.'
 NOT_OURS = ('nova_reservations.tests', 'nova_reservations.testing')
 DATA = re.compile(
-    r'(objects|exception|policies|ports|conf|api\.schemas|db\.models|db\.api'
+    r'(objects|exception|policies|ports|conf|api\.schemas'
+    r'|db\.(api|counts|models|writes)'
     r'|(cloud|db)\.time_limits|engine\.fenced_cloud'
     r'|cloud\.outbox|cloud\.notifier)(\.|$)'
 )
-"""Modules that all others use, as they hold data, options or the session;
-modules around every call that leaves the process; and modules of the thread
-that sends notifications, at any time."""
+"""Modules that all others use, as they hold data, options or the session, or
+execute a statement; modules around every call that leaves the process; and
+modules of the thread that sends notifications, at any time."""
 
 
 class Walk:
