@@ -89,8 +89,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         '--by-lot',
         action='store_true',
-        help='run each race on one database server, and of a third of the '
-        "files the tests with a whole Nova, as pytest-randomly's seed draws",
+        help='of the tests that take longest run those that the seed of '
+        'pytest-randomly draws: see tests/lots.py',
     )
 
 

@@ -10,30 +10,35 @@ import random
 
 import pytest
 
-HERE = pathlib.Path(__file__).parent
-RACES = HERE / 'functional/races'
+RACES = pathlib.Path(__file__).parent / 'functional/races'
 SERVERS = ('mysql', 'postgresql')
 
 
 def is_drawn(item: pytest.Item, seed: int) -> bool:
-    """Return whether a test runs: each race on one of the database servers,
-    not on SQLite, which no cloud runs; and of a third of the files the tests
-    that start a Nova, or another service.
+    """Return whether a test runs:
+
+    - of tests that start a Nova, or another service, those of a third of the
+      files;
+    - of the fuzz tier, one in two;
+    - of tests on each kind of database, those on one of the two servers, and
+      on SQLite. Races on SQLite do not run: no cloud has them.
     """
-    if item.path.parent == RACES:
-        return _is_raced_on(item, seed)
     if item.get_closest_marker('functional'):
         return _draw(f'{seed} {item.path.name}', (True, False, False)) is True
-    return True
+    if item.get_closest_marker('fuzz'):
+        return _draw(f'{seed} {item.nodeid}', (True, False)) is True
+    kind = _kind_of_database(item)
+    if kind in SERVERS:
+        return kind == _draw(
+            f'{seed} {item.nodeid.replace(kind, "")}', SERVERS
+        )
+    return kind != 'sqlite' or item.path.parent != RACES
 
 
-def _is_raced_on(item: pytest.Item, seed: int) -> bool:
+def _kind_of_database(item: pytest.Item) -> object:
     callspec = getattr(item, 'callspec', None)
-    server = callspec and callspec.params.get('any_database')
-    if server not in ('sqlite', *SERVERS):
-        return True
-    race = item.nodeid.replace(server, '')
-    return server == _draw(f'{seed} {race}', SERVERS)
+    params = callspec.params if callspec else {}
+    return params.get('any_database') or params.get('database_url')
 
 
 def _draw(seed: str, among: tuple[object, ...]) -> object:
