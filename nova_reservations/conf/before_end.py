@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions that a reservation may ask for at ``before_end_lease``."""
+"""The event ``before_end_lease``: when it is due, and the actions that a
+reservation may ask for."""
 
 from oslo_config import cfg
 from oslo_config import types
 
 OPTS = [
+    cfg.IntOpt(
+        'minutes_before_end_lease',
+        min=0,
+        default=60,
+        help="""
+Minutes before its end at which a lease's ``before_end_lease`` event is due,
+when the request does not name a ``before_end_date``.
+
+Possible values:
+
+* 0: no such event unless asked for
+* Any number of minutes; for a lease that is shorter, its start
+""",
+    ),
     cfg.ListOpt(
         'before_end_actions',
         default=['notify', 'snapshot'],

@@ -113,20 +113,6 @@ Possible values:
 """,
     ),
     cfg.IntOpt(
-        'minutes_before_end_lease',
-        min=0,
-        default=60,
-        help="""
-Minutes before its end at which a lease's ``before_end_lease`` event is due,
-when the request does not name a ``before_end_date``.
-
-Possible values:
-
-* 0: no such event unless asked for
-* Any number of minutes; for a lease that is shorter, its start
-""",
-    ),
-    cfg.IntOpt(
         'list_history',
         min=0,
         max=36500,
