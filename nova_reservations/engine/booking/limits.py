@@ -65,25 +65,42 @@ class Guard:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        wanted: Collection[limits.Counted] = (),
     ) -> None:
-        """Check a lease that has just been written.
+        """Check a lease that has just been written. What it waits for must
+        be within the limits now.
 
-        :param wanted: what it waits for: it must be within the limits now
         :raises: OverLimit
         """
         if not self.most.is_any:
             return
         found = self._found(session, lease, now)
-        waits = lease.status in states.WAITING and (
-            lease.server_reservation is None
-        )
+        waits = _waits(lease)
         self._refuse(
             planner.of_leases(
                 found.count, self.most, waits, now, self.patience
             )
         )
+        wanted = self.wanted(lease) if waits else ()
         self._compare(lease, found, (), wanted, now)
+
+    def check_changed(
+        self,
+        session: api.Session,
+        before: 'Before',
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> None:
+        """Check a lease that was changed.
+
+        :raises: OverLimit
+        """
+        if not self.most.counts_resources:
+            return
+        if _waits(lease):
+            was, wanted = self.wanted(before.lease), self.wanted(lease)
+            self.check(session, lease, now, was, wanted)
+        else:
+            self.check(session, lease, now, before.held)
 
     def check_all(
         self,
@@ -190,6 +207,18 @@ class Guard:
                 reason=breach.told(*words), leaving=bool(breach.leaving)
             )
 
+    def wanted(self, lease: objects.Lease) -> list[limits.Counted]:
+        """Return the least that a lease asks for, as if it held that.
+
+        :raises: InvalidInput
+        """
+        demanded = self.types.planned(lease)
+        return [
+            held(item.id, self.types.window(lease, item), demanded[item.id])
+            for item in lease.reservations
+            if item.id in demanded
+        ]
+
     def outlook(
         self,
         session: api.Session,
@@ -199,10 +228,10 @@ class Guard:
         """Return the limits with what the project holds now, for callers that
         only look and write nothing."""
         if not self.most.counts_resources:
-            return Outlook(self.most, (), (), now, self.patience)
+            return Outlook(self, (), (), now)
         found = project_limits.look(session, lease.project_id, now, self.most)
         others, own = _parted(found.held, lease)
-        return Outlook(self.most, others, own, now, self.patience)
+        return Outlook(self, others, own, now)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -227,14 +256,12 @@ class Outlook:
     """The holdings of a project at this moment, beside one lease.
 
     :ivar before: what the lease has.
-    :ivar patience: the longest that an end may take.
     """
 
-    most: limits.Limits
+    guard: Guard
     others: Collection[limits.Counted]
     before: Collection[limits.Counted]
     now: datetime.datetime
-    patience: datetime.timedelta
 
     def breach(
         self, wanted: Collection[limits.Counted]
@@ -244,10 +271,18 @@ class Outlook:
             self.others,
             self.before,
             wanted,
-            self.most,
+            self.guard.most,
             self.now,
-            self.patience,
+            self.guard.patience,
         )
+
+    def breach_of(self, lease: objects.Lease) -> planner.Breach | None:
+        """Return a limit that is exceeded if the lease has the least that it
+        asks for.
+
+        :raises: InvalidInput
+        """
+        return self.breach(self.guard.wanted(lease))
 
 
 @dataclasses.dataclass(eq=False)
@@ -279,54 +314,6 @@ class ProjectLimits:
             return limits.Limits()
         return self.source(project_id)
 
-    def wanted(self, lease: objects.Lease) -> list[limits.Counted]:
-        """Return the least that a lease asks for, as if it held that.
-
-        :raises: InvalidInput
-        """
-        demanded = self.types.planned(lease)
-        return [
-            held(
-                item.id,
-                self.types.window(lease, item),
-                demanded[item.id],
-            )
-            for item in lease.reservations
-            if item.id in demanded
-        ]
-
-    def check_waiting(
-        self,
-        guard: Guard,
-        session: api.Session,
-        lease: objects.Lease,
-        now: datetime.datetime,
-    ) -> None:
-        """Check a new lease that waits: what it waits for must be within the
-        limits now.
-
-        :raises: OverLimit
-        """
-        guard.check_new(session, lease, now, self.wanted(lease))
-
-    def check_changed(
-        self,
-        guard: Guard,
-        session: api.Session,
-        before: Before,
-        lease: objects.Lease,
-        now: datetime.datetime,
-    ) -> None:
-        """Check a lease that was changed.
-
-        :raises: OverLimit
-        """
-        if lease.status in states.WAITING:
-            was, wanted = self.wanted(before.lease), self.wanted(lease)
-            guard.check(session, lease, now, was, wanted)
-        else:
-            guard.check(session, lease, now, before.held)
-
     def used(
         self, project_id: str, now: datetime.datetime
     ) -> tuple[limits.Limits, limits.Used]:
@@ -338,6 +325,10 @@ class ProjectLimits:
         with self.database.reader() as session:
             found = project_limits.look(session, project_id, now, _ALL)
         return known, planner.used(found.count, found.held, now, self.patience)
+
+
+def _waits(lease: objects.Lease) -> bool:
+    return lease.status in states.WAITING and lease.server_reservation is None
 
 
 def held(

@@ -63,11 +63,13 @@ _CREATED: Mapping[states.Lease, str] = {
 class Writing:
     """The circumstances in which a new lease is written.
 
+    :ivar guard: the limits of its project.
     :ivar dry_run: whether to roll back, and only return or raise what would
         be the outcome.
     :ivar key: the key by which the request may be repeated; written first.
     """
 
+    guard: limits.Guard
     dry_run: bool = False
     key: objects.IdempotencyKey | None = None
 
@@ -109,8 +111,9 @@ class Leases(means.UseCase):
         draft = self.requests.draft(asked, now)
         if not dry_run:
             self.enforcement.check_new(draft, now)
+        writing = Writing(self.limits.guard(draft), dry_run, asked.key)
         try:
-            lease = self._create(draft, now, Writing(dry_run, asked.key))
+            lease = self._create(draft, now, writing)
         except exception.Repeated:
             # The other request's lease exists now, or is deleted already.
             return self.create(asked, now)
@@ -144,46 +147,35 @@ class Leases(means.UseCase):
         try:
             self.promise(lease, now, writing)
         except exception.NotEnoughResources as refusal:
-            if draft.lease_type == states.LeaseType.BEST_EFFORT:
-                return self._empty_hosts(draft, refusal, now, writing)
-            return self._keep(
-                retry.begin(draft, refusal, now, self.options), now, writing
-            )
+            waiting = self._waiting(draft, refusal, now, writing)
+            return self._keep(waiting, now, writing)
         return lease
 
     @contextlib.contextmanager
     def _new(
-        self,
-        lease: objects.Lease,
-        now: datetime.datetime,
-        writing: Writing,
-        guard: limits.Guard,
+        self, lease: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> Iterator[api.Session]:
-        """A transaction that writes a new lease.
+        """A transaction that writes a new lease within its project's limits.
 
-        :raises: Repeated, RequestUnderWay
+        :raises: Repeated, RequestUnderWay, OverLimit
         """
         with self.transaction(dry_run=writing.dry_run) as session:
-            guard.begin(session)
+            writing.guard.begin(session)
             if writing.key:
                 idempotency_db.insert(session, writing.key, lease.id, now)
             yield session
+            writing.guard.check_new(session, lease, now)
 
     def promise(
-        self,
-        lease: objects.Lease,
-        now: datetime.datetime,
-        writing: Writing = Writing(),
+        self, lease: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> None:
         """Write a new lease with its resources.
 
         :raises: InvalidInput, NotEnoughResources, OverLimit, Contended
-        :raises: CloudUnavailable if limits are not known
         """
-        guard = self.limits.guard(lease)
 
         def book(attempt: transactions.Attempt) -> None:
-            with self._new(lease, now, writing, guard) as session:
+            with self._new(lease, now, writing) as session:
                 attempt.begin(session)
                 leases.insert(session, lease)
                 # A retry does not look for the best fit: concurrent requests
@@ -200,52 +192,47 @@ class Leases(means.UseCase):
                 )
                 if left:
                     freed_capacity.freed(session, now, left)
-                guard.check_new(session, lease, now)
 
         transactions.book(self.database, book, dry_run=writing.dry_run)
 
-    def _empty_hosts(
+    def _waiting(
         self,
-        lease: objects.Lease,
+        draft: objects.Lease,
         refusal: exception.NotEnoughResources,
         now: datetime.datetime,
         writing: Writing,
     ) -> objects.Lease:
-        """Write a lease for which hosts are to be emptied.
+        """Return a refused lease in the state in which it waits for resources
+        that come free, or for hosts that are emptied.
 
-        :raises: NotEnoughResources, CloudUnavailable
+        :raises: NotEnoughResources if it has nothing to wait for
+        :raises: CloudUnavailable
         """
+        if draft.lease_type != states.LeaseType.BEST_EFFORT:
+            return retry.begin(draft, refusal, now, self.options)
         if not self.drainable_hosts.can_be_emptied():
             raise refusal
         if not writing.dry_run:
             self.drainable_hosts.follow(now)
-        guard = self.limits.guard(lease)
-
-        def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._new(lease, now, writing, guard) as session:
-                prospect = drain_candidates.find(
-                    session, lease, now, self.types, self.options
-                )
-                begun = drain_candidates.begin(lease, prospect, refusal, now)
-                leases.insert(session, begun)
-                self.limits.check_waiting(guard, session, begun, now)
-                return begun
-
-        return transactions.retry(insert)
+        with self.database.reader() as session:
+            prospect = drain_candidates.find(
+                session, draft, now, self.types, self.options
+            )
+        return drain_candidates.begin(draft, prospect, refusal, now)
 
     def _keep(
         self, lease: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> objects.Lease:
         """Write a lease that waits, and has no resources yet."""
-        guard = self.limits.guard(lease)
 
         def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._new(lease, now, writing, guard) as session:
-                kept = dataclasses.replace(
-                    lease, arrival=retry_queue.arrive(session)
-                )
+            with self._new(lease, now, writing) as session:
+                kept = lease
+                if lease.status == states.Lease.CREATING:
+                    kept = dataclasses.replace(
+                        lease, arrival=retry_queue.arrive(session)
+                    )
                 leases.insert(session, kept)
-                self.limits.check_waiting(guard, session, kept, now)
                 return kept
 
         kept = transactions.retry(insert)
@@ -297,7 +284,7 @@ class Leases(means.UseCase):
                 lease = leases.get(session, lease_id)
                 if lease.recorded:
                     usage.settle(session, [lease], now)
-                self.limits.check_changed(guard, session, before, lease, now)
+                guard.check_changed(session, before, lease, now)
                 return seen, lease
 
         try:

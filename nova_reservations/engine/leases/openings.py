@@ -127,7 +127,7 @@ class Openings(means.UseCase):
                 return None
             end = start + (lease.end_date - lease.start_date)
             moved = dataclasses.replace(lease, start_date=start, end_date=end)
-            if outlook.breach(self.limits.wanted(moved)) is None:
+            if outlook.breach_of(moved) is None:
                 return start
         return None
 
@@ -180,8 +180,8 @@ class Openings(means.UseCase):
         """Return the end, or an earlier one up to which the lease is within
         all limits; None: no end later than the present one is."""
         while end > seen.end_date:
-            breach = outlook.breach(
-                self.limits.wanted(dataclasses.replace(lease, end_date=end))
+            breach = outlook.breach_of(
+                dataclasses.replace(lease, end_date=end)
             )
             if breach is None:
                 return end

@@ -71,7 +71,9 @@ class ServerLeases(means.UseCase):
             draft, due_at=steps.due_at(draft, now, self.options)
         )
         self.enforcement.check_new(lease, now)
-        self.leases.promise(lease, now)
+        self.leases.promise(
+            lease, now, leases.Writing(self.limits.guard(lease))
+        )
         return lease
 
     def _check_shelving(self) -> None:
