@@ -89,9 +89,12 @@ class TestBlocked:
         assert is_blocked(region)
 
     def test_shares_block(self, region):
-        for start in 60, 150:
-            lease = region.lease(start=start, end=start + 30, minimum=2)
-            write(region, lease, exclusive=False)
+        shared, _ = (
+            region.lease(start=start, end=start + 30, minimum=2)
+            for start in (60, 150)
+        )
+        assert not is_blocked(region)
+        write(region, shared, exclusive=False)
         assert is_blocked(region)
 
     def test_a_promise_that_meets_its_requirements_elsewhere_blocks_nothing(

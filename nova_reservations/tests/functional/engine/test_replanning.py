@@ -97,6 +97,16 @@ class TestCreate:
         for other in crossed:
             assert region.hosts_of(other) == {'one', 'two'} - {its}
 
+    def test_a_promise_that_is_due_stays(self, region):
+        due = put_on(region, 'one', 60, 90)
+        put_on(region, 'one', 150, 180, **failures.on('one'))
+        # It may move, but to no other host.
+        put_on(region, 'two', 120, 180)
+        region.now += minutes(60)
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(end=80)
+        assert region.hosts_of(due) == {'one'}
+
     def test_owners_see_the_same_lease(self, region, crossed):
         before = [region.see(lease) for lease in crossed]
         region.lease(end=240)

@@ -172,6 +172,17 @@ class TestWhatIsGivenBack:
         region.work()
         assert region.status(waiting) == 'ACTIVE'
 
+    def test_a_lease_that_waits_gets_what_is_given_back_later(self, region):
+        lease = region.active_lease(minimum=3)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        waiting = region.retry(start=0, end=30)
+        region.forward(until=1)
+        assert region.status(waiting) == 'CREATING'
+        region.cloud.unbuilt.clear()
+        region.forward(until=2)
+        assert region.status(waiting) == 'ACTIVE'
+
     def test_a_lease_may_grow_again(self, region):
         lease = region.active_lease(minimum=3)
         region.change(lease, min=1, max=1)
