@@ -282,6 +282,8 @@ class Outlook:
 
         :raises: InvalidInput
         """
+        if not self.guard.most.counts_resources:
+            return None
         return self.breach(self.guard.wanted(lease))
 
 

@@ -70,6 +70,9 @@ def find(
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
     )
+    terms = search.Search(
+        now, options.cleaning_time, allocations.start_at(lease)
+    )
     demanded = [
         (reservation, demand)
         for reservation in lease.reservations
@@ -77,9 +80,6 @@ def find(
         and demand.exclusive
     ]
     total = sum(demand.maximum for _, demand in demanded)
-    terms = search.Search(
-        now, options.cleaning_time, allocations.start_at(lease)
-    )
     wants = []
     pool: dict[int, None] = {}
     known: dict[int, drainable_hosts.DrainableHost] = {}
@@ -123,7 +123,6 @@ def begin(
 
     :raises: NotEnoughResources if there are too few hosts to empty
     """
-    queue.window(lease, now)
     if not prospect.suffices():
         others = objects.plural(len(prospect.others), 'other', 'others')
         raise exception.NotEnoughResources(

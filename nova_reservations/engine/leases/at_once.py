@@ -54,7 +54,7 @@ class AtOnce:
     ) -> objects.Lease:
         """Return a new lease as it must be written, so that workers sweep what
         make() has begun, whatever becomes of this process."""
-        if self._begins(lease, now) and any(self._types(lease)):
+        if any(self._types(lease)) and self._begins(lease, now):
             return dataclasses.replace(lease, in_nova=True)
         return lease
 
@@ -67,8 +67,8 @@ class AtOnce:
             lease
             for lease in leases
             if lease.in_nova
-            and self._begins(lease, now)
             and any(self._types(lease))
+            and self._begins(lease, now)
         ]
         if soon and not self.in_time(lambda: self._make_all(soon, now)):
             LOG.warning(

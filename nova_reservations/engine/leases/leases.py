@@ -120,7 +120,9 @@ class Leases(means.UseCase):
         except exception.NotEnoughResources as refusal:
             if not dry_run:
                 self.demand.record(draft, now)
-            raise self.openings.with_start(refusal, draft, now) from refusal
+            raise self.openings.with_start(
+                refusal, draft, writing.guard, now
+            ) from refusal
         if not dry_run:
             self.tell_created(lease)
             self.at_once.make([lease], now)
@@ -293,7 +295,7 @@ class Leases(means.UseCase):
             )
         except exception.NotEnoughResources as refusal:
             raise self.openings.with_end(
-                refusal, self.get(lease_id), changes, now
+                refusal, self.get(lease_id), changes, guard, now
             ) from refusal
         if not dry_run:
             self._tell_change(before, lease)

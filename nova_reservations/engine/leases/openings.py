@@ -76,13 +76,13 @@ class Openings(means.UseCase):
         self,
         refusal: exception.NotEnoughResources,
         lease: objects.Lease,
+        guard: limits.Guard,
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
         """Return the refusal of a new lease with the earliest start at which
         it would find room, if that is known and tells of no single host."""
         if self._names_hosts(lease):
             return refusal
-        guard = self.limits.guard(lease)
         with self.database.reader() as session:
             look = self.look(session, lease, now, allocations.Terms())
             outlook = guard.outlook(session, lease, now)
@@ -136,6 +136,7 @@ class Openings(means.UseCase):
         refusal: exception.NotEnoughResources,
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
+        guard: limits.Guard,
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
         """Return the refusal of a change with the latest end to which the
@@ -144,7 +145,6 @@ class Openings(means.UseCase):
         lease, changed = self.change_writer.asked(seen, changes, now)
         if lease.end_date <= seen.end_date or self._names_hosts(lease):
             return refusal
-        guard = self.limits.guard(seen)
         with self.database.reader() as session:
             outlook = guard.outlook(session, seen, now)
             held = self.change_writer.kept(session, seen)
