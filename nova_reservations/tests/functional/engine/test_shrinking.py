@@ -163,15 +163,6 @@ class TestWhatIsGivenBack:
         region.healing.heal(region.now)
         assert not region.see(lease).degraded
 
-    def test_a_lease_that_waits_gets_what_is_given_back(self, region):
-        lease = region.active_lease(minimum=3)
-        waiting = region.retry(start=0, end=30)
-        region.work()
-        assert region.status(waiting) == 'CREATING'
-        region.change(lease, min=2, max=2)
-        region.work()
-        assert region.status(waiting) == 'ACTIVE'
-
     def test_a_lease_that_waits_gets_what_is_given_back_later(self, region):
         lease = region.active_lease(minimum=3)
         begin_to_build(region, lease)
