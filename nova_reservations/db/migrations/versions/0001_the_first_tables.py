@@ -125,7 +125,6 @@ def _create_tables() -> None:
             sa.Integer,
             sa.ForeignKey('nr_resources.id'),
             primary_key=True,
-            autoincrement=False,
         ),
         sa.Column(
             'hypervisor_hostname', sa.String(255), nullable=False, index=True
@@ -561,7 +560,6 @@ def _create_tables() -> None:
             sa.Integer,
             sa.ForeignKey('nr_resources.id'),
             primary_key=True,
-            autoincrement=False,
         ),
         sa.Column('attempt', sa.String(36), nullable=False),
         sa.Column('listed_at', sa.DateTime),
