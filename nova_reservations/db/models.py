@@ -4,7 +4,9 @@ changed; every table begins with ``nr_``, to stand beside Nova's."""
 
 import datetime
 import enum
+from typing import Annotated
 from typing import Any
+from typing import ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -51,6 +53,38 @@ class Reason(types.TypeDecorator[str]):
         return None if value is None else reasons.fit(value)
 
 
+Uuid = Annotated[str, orm.mapped_column(sa.String(36))]
+
+Name = Annotated[str, orm.mapped_column(sa.String(255))]
+"""What another service calls something: a project, a host, a flavor."""
+
+Digest = Annotated[str, orm.mapped_column(sa.String(64))]
+
+Told = Annotated[str, orm.mapped_column(Reason)]
+
+Flag = Annotated[bool, orm.mapped_column(server_default='0')]
+"""It is not set unless a writer sets it."""
+
+OfResource = Annotated[
+    int, orm.mapped_column(sa.ForeignKey('nr_resources.id'))
+]
+OfHost = Annotated[
+    int, orm.mapped_column(sa.ForeignKey('nr_hosts.resource_id'))
+]
+OfLease = Annotated[str, orm.mapped_column(sa.ForeignKey('nr_leases.id'))]
+OfReservation = Annotated[
+    str, orm.mapped_column(sa.ForeignKey('nr_reservations.id'))
+]
+
+_SORTED = sa.String(255).with_variant(
+    sa.String(255, collation='C'), 'postgresql'
+)
+"""Text that lists are sorted by: in the same order on each database, which is
+Python's, whatever the locale of PostgreSQL's."""
+
+_EMPTY = sa.text("''")
+
+
 def _one_of(column: str, values: type[enum.StrEnum]) -> sa.CheckConstraint:
     listed = ', '.join(f"'{value}'" for value in values)
     return sa.CheckConstraint(f'{column} IN ({listed})', name=column)
@@ -73,6 +107,12 @@ class Base(orm.DeclarativeBase):
             'pk': 'pk_%(table_name)s',
         }
     )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        datetime.datetime: UTCDateTime,
+        float: sa.Double,
+        dict[str, Any]: sa.JSON,
+        list[Any]: sa.JSON,
+    }
     __table_args__: Any = TABLE_OPTIONS
 
 
@@ -94,10 +134,8 @@ def table(model: type[Base]) -> sa.Table:
 
 
 class Timestamps:
-    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    created_at: orm.Mapped[datetime.datetime]
+    updated_at: orm.Mapped[datetime.datetime | None]
 
 
 class Resource(Base, Timestamps):
@@ -144,42 +182,26 @@ class Resource(Base, Timestamps):
         _one_of('role', states.Role),
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
     resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    name: orm.Mapped[str] = orm.mapped_column(sa.String(255), index=True)
-    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    reservable: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
-    generation: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
-    spread: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    name: orm.Mapped[Name] = orm.mapped_column(index=True)
+    uuid: orm.Mapped[Uuid]
+    reservable: orm.Mapped[bool]
+    generation: orm.Mapped[int] = orm.mapped_column(default=0)
+    spread: orm.Mapped[int]
     role: orm.Mapped[str] = orm.mapped_column(
         sa.String(16), server_default=states.Role.POOL
     )
-    down_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    fenced_for: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
-    fenced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    down_since: orm.Mapped[datetime.datetime | None]
+    fenced_for: orm.Mapped[Uuid | None]
+    fenced_at: orm.Mapped[datetime.datetime | None]
     hold: orm.Mapped[str | None] = orm.mapped_column(sa.String(16))
-    held_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    forced_down: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, server_default='0'
-    )
-    braked_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    brake_off: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, server_default='0'
-    )
-    cordoned_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    emptied_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    held_since: orm.Mapped[datetime.datetime | None]
+    forced_down: orm.Mapped[Flag]
+    braked_at: orm.Mapped[datetime.datetime | None]
+    brake_off: orm.Mapped[Flag]
+    cordoned_at: orm.Mapped[datetime.datetime | None]
+    emptied_at: orm.Mapped[datetime.datetime | None]
     lost: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
 
 
@@ -188,66 +210,53 @@ class Host(Base):
 
     __tablename__ = 'nr_hosts'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True, autoincrement=False
-    )
-    hypervisor_hostname: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), index=True
-    )
-    vcpus: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    local_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    free_memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    free_disk_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(primary_key=True)
+    hypervisor_hostname: orm.Mapped[Name] = orm.mapped_column(index=True)
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    local_gb: orm.Mapped[int]
+    free_memory_mb: orm.Mapped[int]
+    free_disk_gb: orm.Mapped[int]
     cpu_info: orm.Mapped[str] = orm.mapped_column(sa.Text)
-    hypervisor_type: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    hypervisor_version: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    availability_zone: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    provider_generation: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    cell: orm.Mapped[str] = orm.mapped_column(
-        sa.String(36), server_default=sa.text("''")
-    )
-    tree: orm.Mapped[str] = orm.mapped_column(
-        sa.String(64), server_default=sa.text("''")
-    )
-    aggregates: orm.Mapped[str] = orm.mapped_column(
-        sa.String(64), server_default=sa.text("''")
-    )
+    hypervisor_type: orm.Mapped[Name]
+    hypervisor_version: orm.Mapped[int]
+    availability_zone: orm.Mapped[Name]
+    provider_generation: orm.Mapped[int]
+    cell: orm.Mapped[Uuid] = orm.mapped_column(server_default=_EMPTY)
+    tree: orm.Mapped[Digest] = orm.mapped_column(server_default=_EMPTY)
+    aggregates: orm.Mapped[Digest] = orm.mapped_column(server_default=_EMPTY)
 
 
 class HostTrait(Base):
     __tablename__ = 'nr_host_traits'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
-    )
-    trait: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
+    resource_id: orm.Mapped[OfHost] = orm.mapped_column(primary_key=True)
+    trait: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
 
 
-class Inventory(Base):
+class Quantities:
+    """The numbers of an inventory, as placement has them."""
+
+    total: orm.Mapped[int]
+    reserved: orm.Mapped[int]
+    min_unit: orm.Mapped[int]
+    max_unit: orm.Mapped[int]
+    step_size: orm.Mapped[int]
+    allocation_ratio: orm.Mapped[float]
+
+
+class Inventory(Base, Quantities):
     """The inventory that a resource has of one resource class. That of a host
     is placement's; that of any other resource is what its operator has said.
     """
 
     __tablename__ = 'nr_inventories'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True
-    )
-    resource_class: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
-    total: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    reserved: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    min_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    max_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    step_size: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Double)
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(primary_key=True)
+    resource_class: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
 
 
-class NestedInventory(Base):
+class NestedInventory(Base, Quantities):
     """The inventory of one resource class of a provider below a host's own.
 
     provider is its UUID. traits are those of the provider, sorted and
@@ -256,21 +265,9 @@ class NestedInventory(Base):
 
     __tablename__ = 'nr_nested_inventories'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
-    )
-    resource_class: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
-    provider: orm.Mapped[str] = orm.mapped_column(
-        sa.String(36), primary_key=True
-    )
-    total: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    reserved: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    min_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    max_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    step_size: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Double)
+    resource_id: orm.Mapped[OfHost] = orm.mapped_column(primary_key=True)
+    resource_class: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
+    provider: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
     traits: orm.Mapped[str] = orm.mapped_column(sa.Text)
 
 
@@ -283,9 +280,9 @@ class Fact(Base):
     __tablename__ = 'nr_facts'
     __table_args__ = _table_args(sa.UniqueConstraint('name', 'digest'))
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
     name: orm.Mapped[str] = orm.mapped_column(sa.String(300))
-    digest: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    digest: orm.Mapped[Digest]
     value: orm.Mapped[str] = orm.mapped_column(sa.Text)
 
 
@@ -309,9 +306,9 @@ class Property(Base, Timestamps):
     __tablename__ = 'nr_properties'
     __table_args__ = _table_args(sa.UniqueConstraint('name'))
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    private: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+    private: orm.Mapped[bool]
 
 
 class ResourceProperty(Base):
@@ -322,23 +319,12 @@ class ResourceProperty(Base):
 
     __tablename__ = 'nr_resource_properties'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True
-    )
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(primary_key=True)
     property_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_properties.id'), primary_key=True, index=True
     )
     value: orm.Mapped[str] = orm.mapped_column(sa.Text)
-    number: orm.Mapped[float | None] = orm.mapped_column(sa.Double)
-
-    property: orm.Mapped[Property] = orm.relationship(lazy='raise')
-
-
-_SORTED = sa.String(255).with_variant(
-    sa.String(255, collation='C'), 'postgresql'
-)
-"""Text that lists are sorted by: in the same order on each database, which is
-Python's, whatever the locale of PostgreSQL's."""
+    number: orm.Mapped[float | None]
 
 
 class Lease(Base, Timestamps):
@@ -416,50 +402,33 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_series', 'series_id'),
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
     name: orm.Mapped[str] = orm.mapped_column(_SORTED)
-    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    project_id: orm.Mapped[Name]
+    user_id: orm.Mapped[Name]
+    start_date: orm.Mapped[datetime.datetime]
+    end_date: orm.Mapped[datetime.datetime]
     lease_type: orm.Mapped[str] = orm.mapped_column(
         sa.String(16), server_default=states.LeaseType.SCHEDULED
     )
-    max_retries: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
-    arrival: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
-    duration: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
+    max_retries: orm.Mapped[int | None]
+    arrival: orm.Mapped[int | None]
+    duration: orm.Mapped[int | None]
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    status_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
-    status_detail: orm.Mapped[str | None] = orm.mapped_column(Reason)
-    degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
-    in_nova: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
-    by_default: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, server_default='0'
-    )
-    prepared: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
-    version: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
-    attempt: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
-    claimed_by: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
-    due_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    series_id: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
-    used_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    unused_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    latest_end: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-
-    reservations: orm.Mapped[list['Reservation']] = orm.relationship(
-        lazy='raise', order_by='Reservation.position'
-    )
-    events: orm.Mapped[list['Event']] = orm.relationship(
-        lazy='raise', order_by='Event.time, Event.event_type.desc()'
-    )
+    status_reason: orm.Mapped[Told | None]
+    status_detail: orm.Mapped[Told | None]
+    degraded: orm.Mapped[bool] = orm.mapped_column(default=False)
+    in_nova: orm.Mapped[bool] = orm.mapped_column(default=False)
+    by_default: orm.Mapped[Flag]
+    prepared: orm.Mapped[bool] = orm.mapped_column(default=False)
+    version: orm.Mapped[int] = orm.mapped_column(default=0)
+    attempt: orm.Mapped[int] = orm.mapped_column(default=0)
+    claimed_by: orm.Mapped[Name | None]
+    due_at: orm.Mapped[datetime.datetime | None]
+    series_id: orm.Mapped[Uuid | None]
+    used_at: orm.Mapped[datetime.datetime | None]
+    unused_at: orm.Mapped[datetime.datetime | None]
+    latest_end: orm.Mapped[datetime.datetime | None]
 
 
 class Refusal(Base):
@@ -472,26 +441,21 @@ class Refusal(Base):
 
     __tablename__ = 'nr_refusals'
     __table_args__ = _table_args(
-        sa.UniqueConstraint(
-            'project_id',
-            'day',
-            'digest',
-            name='uq_nr_refusals_project_id_day_digest',
-        ),
+        sa.UniqueConstraint('project_id', 'day', 'digest'),
         # Lists, in their order; and which are to be forgotten?
         sa.Index('ix_nr_refusals_asked_at', 'asked_at', 'id'),
         sa.Index('ix_nr_refusals_project', 'project_id', 'asked_at', 'id'),
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
-    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    day: orm.Mapped[datetime.date] = orm.mapped_column(sa.Date)
-    digest: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    asked_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    kind: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    reservations: orm.Mapped[list[Any]] = orm.mapped_column(sa.JSON)
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    project_id: orm.Mapped[Name]
+    day: orm.Mapped[datetime.date]
+    digest: orm.Mapped[Digest]
+    asked_at: orm.Mapped[datetime.datetime]
+    start_date: orm.Mapped[datetime.datetime]
+    end_date: orm.Mapped[datetime.datetime]
+    kind: orm.Mapped[Name]
+    reservations: orm.Mapped[list[Any]]
 
 
 class IdempotencyKey(Base):
@@ -510,13 +474,11 @@ class IdempotencyKey(Base):
         sa.Index('ix_nr_idempotency_keys_created_at', 'created_at'),
     )
 
-    digest: orm.Mapped[str] = orm.mapped_column(
-        sa.String(64), primary_key=True
-    )
-    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    body: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    digest: orm.Mapped[Digest] = orm.mapped_column(primary_key=True)
+    project_id: orm.Mapped[Name]
+    body: orm.Mapped[Digest]
+    lease_id: orm.Mapped[Uuid]
+    created_at: orm.Mapped[datetime.datetime]
 
 
 class Reservation(Base, Timestamps):
@@ -535,25 +497,19 @@ class Reservation(Base, Timestamps):
         sa.Index('ix_nr_reservations_open', 'open_to', 'status'),
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_leases.id'), index=True
-    )
-    position: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[OfLease] = orm.mapped_column(index=True)
+    position: orm.Mapped[int]
     resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    params: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
-    missing_resources: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, default=False
-    )
-    resources_changed: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, default=False
-    )
-    open_to: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
-    part_of: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+    params: orm.Mapped[dict[str, Any]]
+    missing_resources: orm.Mapped[bool] = orm.mapped_column(default=False)
+    resources_changed: orm.Mapped[bool] = orm.mapped_column(default=False)
+    open_to: orm.Mapped[Name | None]
+    part_of: orm.Mapped[Uuid | None]
     part_name: orm.Mapped[str | None] = orm.mapped_column(sa.String(64))
-    missing_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
-    untold_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
+    missing_reason: orm.Mapped[Told | None]
+    untold_reason: orm.Mapped[Told | None]
 
 
 class Event(Base, Timestamps):
@@ -576,12 +532,10 @@ class Event(Base, Timestamps):
         ),
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_leases.id')
-    )
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[OfLease]
     event_type: orm.Mapped[str] = orm.mapped_column(sa.String(32))
-    time: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    time: orm.Mapped[datetime.datetime]
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
 
 
@@ -625,26 +579,16 @@ class Allocation(Base):
         sa.Index('ix_nr_allocations_replaced', 'released', 'replaced_at'),
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_reservations.id')
-    )
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id')
-    )
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    exclusive: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
-    released: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
-    given_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    replaced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    leaving_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    reservation_id: orm.Mapped[OfReservation]
+    resource_id: orm.Mapped[OfResource]
+    start_date: orm.Mapped[datetime.datetime]
+    end_date: orm.Mapped[datetime.datetime]
+    exclusive: orm.Mapped[bool]
+    released: orm.Mapped[bool] = orm.mapped_column(default=False)
+    given_at: orm.Mapped[datetime.datetime | None]
+    replaced_at: orm.Mapped[datetime.datetime | None]
+    leaving_at: orm.Mapped[datetime.datetime | None]
     awaited: orm.Mapped[list[str] | None] = orm.mapped_column(
         sa.JSON(none_as_null=True)
     )
@@ -660,10 +604,8 @@ class AllocationAmount(Base):
     allocation_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_allocations.id'), primary_key=True
     )
-    resource_class: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
-    amount: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    resource_class: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
+    amount: orm.Mapped[int]
 
 
 class Server(Base, Timestamps):
@@ -677,15 +619,9 @@ class Server(Base, Timestamps):
 
     __tablename__ = 'nr_servers'
 
-    server_uuid: orm.Mapped[str] = orm.mapped_column(
-        sa.String(36), primary_key=True
-    )
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_reservations.id'), index=True
-    )
-    chosen: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, server_default='0'
-    )
+    server_uuid: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    reservation_id: orm.Mapped[OfReservation] = orm.mapped_column(index=True)
+    chosen: orm.Mapped[Flag]
 
 
 class ProjectAccess(Base, Timestamps):
@@ -707,13 +643,11 @@ class ProjectAccess(Base, Timestamps):
         ),
     )
 
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_reservations.id'), primary_key=True
+    reservation_id: orm.Mapped[OfReservation] = orm.mapped_column(
+        primary_key=True
     )
-    project_id: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
-    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    project_id: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[Uuid]
     removed_at: orm.Mapped[datetime.datetime | None]
 
 
@@ -733,25 +667,15 @@ class LeasedServer(Base, Timestamps):
         sa.Index('ix_nr_leased_servers_watch', 'released_at', 'server_uuid'),
     )
 
-    server_uuid: orm.Mapped[str] = orm.mapped_column(
-        sa.String(36), primary_key=True
-    )
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_reservations.id')
-    )
-    position: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    released_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    server_uuid: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    reservation_id: orm.Mapped[OfReservation]
+    position: orm.Mapped[int]
+    released_at: orm.Mapped[datetime.datetime | None]
     down_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime, index=True
+        index=True
     )
-    failed: orm.Mapped[bool] = orm.mapped_column(
-        sa.Boolean, server_default='0'
-    )
-    braked_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    failed: orm.Mapped[Flag]
+    braked_at: orm.Mapped[datetime.datetime | None]
 
 
 class UnfitHost(Base):
@@ -759,13 +683,11 @@ class UnfitHost(Base):
 
     __tablename__ = 'nr_unfit_hosts'
 
-    lease_id: orm.Mapped[str] = orm.mapped_column(
-        sa.ForeignKey('nr_leases.id'), primary_key=True
+    lease_id: orm.Mapped[OfLease] = orm.mapped_column(primary_key=True)
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(
+        primary_key=True, index=True
     )
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True, index=True
-    )
-    reason: orm.Mapped[str] = orm.mapped_column(Reason)
+    reason: orm.Mapped[Told]
 
 
 class Closing(Base):
@@ -777,13 +699,9 @@ class Closing(Base):
 
     __tablename__ = 'nr_closings'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True, autoincrement=False
-    )
-    attempt: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    listed_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(primary_key=True)
+    attempt: orm.Mapped[Uuid]
+    listed_at: orm.Mapped[datetime.datetime | None]
     reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
 
 
@@ -792,12 +710,8 @@ class AwaitedServer(Base):
 
     __tablename__ = 'nr_awaited_servers'
 
-    resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_resources.id'), primary_key=True
-    )
-    server_id: orm.Mapped[str] = orm.mapped_column(
-        sa.String(36), primary_key=True
-    )
+    resource_id: orm.Mapped[OfResource] = orm.mapped_column(primary_key=True)
+    server_id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
 
 
 class Task(Base):
@@ -813,13 +727,9 @@ class Task(Base):
     __tablename__ = 'nr_tasks'
 
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
-    due_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    attempt: orm.Mapped[int] = orm.mapped_column(
-        sa.Integer, server_default='0'
-    )
-    claimed_until: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    due_at: orm.Mapped[datetime.datetime]
+    attempt: orm.Mapped[int] = orm.mapped_column(server_default='0')
+    claimed_until: orm.Mapped[datetime.datetime | None]
 
 
 class Message(Base):
@@ -840,19 +750,19 @@ class Message(Base):
         ),
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    reservation_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[Uuid]
+    reservation_id: orm.Mapped[Uuid]
     action: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    destination: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    destination: orm.Mapped[Name]
     body: orm.Mapped[str] = orm.mapped_column(sa.Text)
     event_type: orm.Mapped[str] = orm.mapped_column(sa.String(32))
-    event_time: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    event_time: orm.Mapped[datetime.datetime]
+    end_date: orm.Mapped[datetime.datetime]
     chosen: orm.Mapped[str | None] = orm.mapped_column(sa.String(64))
-    due_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    attempt: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
+    due_at: orm.Mapped[datetime.datetime]
+    attempt: orm.Mapped[int]
+    reason: orm.Mapped[Told | None]
 
 
 class Counter(Base):
@@ -861,7 +771,7 @@ class Counter(Base):
     __tablename__ = 'nr_counters'
 
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
-    value: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    value: orm.Mapped[int]
 
 
 class Recorded:
@@ -871,15 +781,13 @@ class Recorded:
     not set while it goes on.
     """
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    reservation_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    started_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    ended_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[Uuid]
+    reservation_id: orm.Mapped[Uuid]
+    project_id: orm.Mapped[Name]
+    user_id: orm.Mapped[Name]
+    started_at: orm.Mapped[datetime.datetime]
+    ended_at: orm.Mapped[datetime.datetime | None]
 
 
 class Usage(Base, Recorded):
@@ -901,12 +809,12 @@ class Usage(Base, Recorded):
         sa.Index('ix_nr_usage_reservation', 'reservation_id', 'ended_at'),
     )
 
-    lease_name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    lease_name: orm.Mapped[Name]
     lease_type: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
-    resource_class: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    resource_class: orm.Mapped[Name]
     amount: orm.Mapped[int] = orm.mapped_column(sa.BigInteger)
-    degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+    degraded: orm.Mapped[bool]
 
 
 class ServerUsage(Base, Recorded):
@@ -934,12 +842,12 @@ class ServerUsage(Base, Recorded):
         sa.Index('uq_nr_server_usage_goes_on', 'goes_on', unique=True),
     )
 
-    server_uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
-    goes_on: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
-    flavor: orm.Mapped[str] = orm.mapped_column(sa.String(255))
-    vcpus: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
-    disk_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    server_uuid: orm.Mapped[Uuid]
+    goes_on: orm.Mapped[Uuid | None]
+    flavor: orm.Mapped[Name]
+    vcpus: orm.Mapped[int]
+    memory_mb: orm.Mapped[int]
+    disk_gb: orm.Mapped[int]
 
 
 class DeletedLease(Base):
@@ -959,15 +867,15 @@ class DeletedLease(Base):
         sa.Index('ix_nr_deleted_leases_deleted', 'deleted_at', 'id'),
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
     name: orm.Mapped[str] = orm.mapped_column(_SORTED)
-    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    project_id: orm.Mapped[Name]
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    deleted_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    document: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
+    start_date: orm.Mapped[datetime.datetime]
+    end_date: orm.Mapped[datetime.datetime]
+    created_at: orm.Mapped[datetime.datetime]
+    deleted_at: orm.Mapped[datetime.datetime]
+    document: orm.Mapped[dict[str, Any]]
 
 
 class DeletedReservation(Base):
@@ -986,11 +894,9 @@ class DeletedReservation(Base):
         sa.Index('ix_nr_deleted_reservations_deleted', 'deleted_at', 'id')
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36), index=True)
-    deleted_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
+    id: orm.Mapped[Uuid] = orm.mapped_column(primary_key=True)
+    lease_id: orm.Mapped[Uuid] = orm.mapped_column(index=True)
+    deleted_at: orm.Mapped[datetime.datetime | None]
 
 
 class LeaseExists(Base):
@@ -1005,12 +911,10 @@ class LeaseExists(Base):
     id: orm.Mapped[int] = orm.mapped_column(
         primary_key=True, autoincrement=False
     )
-    hour: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
-    created_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        UTCDateTime
-    )
-    lease_id: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
-    version: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    hour: orm.Mapped[datetime.datetime]
+    created_at: orm.Mapped[datetime.datetime | None]
+    lease_id: orm.Mapped[Uuid | None]
+    version: orm.Mapped[int]
 
 
 class Project(Base):
@@ -1023,10 +927,8 @@ class Project(Base):
 
     __tablename__ = 'nr_projects'
 
-    project_id: orm.Mapped[str] = orm.mapped_column(
-        sa.String(255), primary_key=True
-    )
-    generation: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    project_id: orm.Mapped[Name] = orm.mapped_column(primary_key=True)
+    generation: orm.Mapped[int]
 
 
 class Identity(Base):
@@ -1037,7 +939,7 @@ class Identity(Base):
     id: orm.Mapped[int] = orm.mapped_column(
         primary_key=True, autoincrement=False
     )
-    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    uuid: orm.Mapped[Uuid]
 
 
 class Freed(Base):
@@ -1051,6 +953,6 @@ class Freed(Base):
 
     __tablename__ = 'nr_freed'
 
-    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
-    resource_id: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
-    arrival: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    resource_id: orm.Mapped[int | None]
+    arrival: orm.Mapped[int]

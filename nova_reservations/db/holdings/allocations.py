@@ -18,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import counts
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import writes
@@ -227,24 +228,13 @@ def holdings(
     }
     for row in session.execute(
         sa.select(
+            RESOURCE,
             ALLOCATION.c.reservation_id,
             ALLOCATION.c.given_at,
             ALLOCATION.c.replaced_at,
             ALLOCATION.c.leaving_at,
             ALLOCATION.c.awaited,
             ALLOCATION.c.stays_because,
-            RESOURCE.c.id,
-            RESOURCE.c.resource_type,
-            RESOURCE.c.name,
-            RESOURCE.c.uuid,
-            RESOURCE.c.down_since,
-            RESOURCE.c.forced_down,
-            RESOURCE.c.hold,
-            RESOURCE.c.held_since,
-            RESOURCE.c.braked_at,
-            RESOURCE.c.cordoned_at,
-            RESOURCE.c.emptied_at,
-            RESOURCE.c.lost,
             occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -254,27 +244,17 @@ def holdings(
         )
         .order_by(RESOURCE.c.id)
     ):
+        same = fields.of(row, objects.Holding)
+        awaited = None if row.awaited is None else frozenset(row.awaited)
         found[row.reservation_id].append(
             objects.Holding(
-                resource=objects.Resource(
-                    row.id, row.resource_type, row.name, row.uuid
-                ),
+                **same | {'awaited': awaited, 'lost': row.lost is not None},
+                resource=objects.Resource(**fields.of(row, objects.Resource)),
                 down=row.down_since is not None,
-                occupied=row.occupied,
                 given=row.given_at is not None,
                 replaced=row.replaced_at is not None,
-                leaving_at=row.leaving_at,
-                awaited=None
-                if row.awaited is None
-                else frozenset(row.awaited),
-                forced_down=row.forced_down,
-                hold=row.hold and states.Hold(row.hold),
-                held_since=row.held_since,
                 braked=row.braked_at is not None,
                 cordoned=row.cordoned_at is not None,
-                emptied_at=row.emptied_at,
-                stays_because=row.stays_because,
-                lost=row.lost is not None,
             )
         )
     return {key: tuple(value) for key, value in found.items()}
@@ -484,14 +464,6 @@ def find(
     if during is not None:
         statement = statement.where(*during.conditions())
     return [
-        objects.Allocation(
-            id=row.id,
-            reservation_id=row.reservation_id,
-            lease_id=row.lease_id,
-            resource_id=row.resource_id,
-            start_date=row.start_date,
-            end_date=row.end_date,
-            released=row.released,
-        )
+        objects.Allocation(**fields.of(row, objects.Allocation))
         for row in session.execute(statement)
     ]

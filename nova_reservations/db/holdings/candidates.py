@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.holdings import shares
@@ -419,9 +420,7 @@ def _offer(
 ) -> search.Offer:
     since = max(now, row.last_end or now)
     return search.Offer(
-        resource=objects.Resource(
-            row.id, row.resource_type, row.name, row.uuid
-        ),
+        resource=objects.Resource(**fields.of(row, objects.Resource)),
         generation=row.generation,
         kept=held.get(row.id, 0),
         gap_before=max(window.start - since, datetime.timedelta()),

@@ -12,9 +12,9 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.objects import interval
-from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
@@ -36,7 +36,7 @@ def find(
     """
     statement = (
         sa.select(
-            LEASE.c.id,
+            LEASE.c.id.label('lease_id'),
             LEASE.c.project_id,
             LEASE.c.status,
             ALLOCATION.c.start_date,
@@ -60,13 +60,8 @@ def find(
         )
     return [
         objects.Occupant(
-            lease_id=row.id,
-            project_id=row.project_id,
-            status=states.Lease(row.status),
-            start_date=row.start_date,
-            end_date=row.end_date,
+            **fields.of(row, objects.Occupant),
             is_leaving=row.replaced_at is not None,
-            stays_because=row.stays_because,
         )
         for row in session.execute(statement)
     ]

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import holds
@@ -177,9 +178,7 @@ class _Look:
             if not stock.is_slot(self.share.amounts, known[row.id]):
                 continue
             offer = search.Offer(
-                resource=objects.Resource(
-                    row.id, row.resource_type, row.name, row.uuid
-                ),
+                resource=objects.Resource(**fields.of(row, objects.Resource)),
                 generation=row.generation,
                 kept=self._kept.get(row.id, 0),
                 left=stock.left(known[row.id], held[row.id], self._window),

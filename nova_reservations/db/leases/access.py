@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
@@ -32,7 +33,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
     """Return who may use the reservation, and its hosts."""
     row = session.execute(
         sa.select(
-            LEASE.c.id,
+            LEASE.c.id.label('lease_id'),
             LEASE.c.project_id,
             LEASE.c.status,
             LEASE.c.lease_type,
@@ -66,13 +67,8 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
     ).all()
     shared = project_access.of(session, [reservation_id])
     return objects.Access(
+        **fields.of(row, objects.Access),
         reservation_id=reservation_id,
-        lease_id=row.id,
-        project_id=row.project_id,
-        status=states.Lease(row.status),
-        lease_type=states.LeaseType(row.lease_type),
-        resource_type=row.resource_type,
-        params=row.params,
         hosts=frozenset(row.name for row in held if row.usable),
         unusable=frozenset(row.name for row in held if not row.usable),
         in_slots=any(not row.exclusive for row in held),

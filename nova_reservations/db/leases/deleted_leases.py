@@ -18,6 +18,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.leases import lease_pages
@@ -94,15 +95,11 @@ def _copy(
 ) -> None:
     session.execute(
         sa.insert(DELETED).values(
-            id=lease.id,
-            name=lease.name,
-            project_id=lease.project_id,
-            status=lease.status,
-            start_date=lease.start_date,
-            end_date=lease.end_date,
-            created_at=lease.created_at,
-            deleted_at=now,
-            document=_document(dataclasses.asdict(lease)),
+            {
+                **fields.columns(lease, DELETED),
+                'deleted_at': now,
+                'document': _document(dataclasses.asdict(lease)),
+            }
         )
     )
 
@@ -206,10 +203,11 @@ def _document(value: Any) -> Any:
 def _lease(row: sa.Row[Any]) -> objects.Lease:
     found = _read(objects.Lease, row.document)
     found |= {
-        'status': states.Lease(found['status']),
-        'lease_type': states.LeaseType(found['lease_type']),
         'reservations': tuple(map(_reservation, found['reservations'])),
-        'events': tuple(map(_event, found['events'])),
+        'events': tuple(
+            objects.Event(**_read(objects.Event, event))
+            for event in found['events']
+        ),
         'deleted_at': row.deleted_at,
     }
     return objects.Lease(**found)
@@ -217,32 +215,19 @@ def _lease(row: sa.Row[Any]) -> objects.Lease:
 
 def _reservation(document: Mapping[str, Any]) -> objects.Reservation:
     found = _read(objects.Reservation, document)
-    found |= {
-        'status': states.Reservation(found['status']),
-        'servers': tuple(
-            objects.LeasedServer(**server) for server in found['servers']
-        ),
-    }
-    return objects.Reservation(**found)
-
-
-def _event(document: Mapping[str, Any]) -> objects.Event:
-    found = _read(objects.Event, document)
-    found |= {
-        'status': states.Event(found['status']),
-        'event_type': states.EventType(found['event_type']),
-    }
-    return objects.Event(**found)
+    servers = tuple(
+        objects.LeasedServer(**server) for server in found['servers']
+    )
+    return objects.Reservation(**found | {'servers': servers})
 
 
 def _read(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a document has: a document of another release may
     have more, or fewer."""
-    return {
-        field.name: datetime.datetime.fromisoformat(value)
-        if field.type in _DATES and value is not None
-        else value
-        for field in dataclasses.fields(kind)
-        if field.name in document
-        for value in (document[field.name],)
-    }
+    found = fields.known(document.items(), kind)
+    for field in dataclasses.fields(kind):
+        if field.type in _DATES and found.get(field.name) is not None:
+            found[field.name] = datetime.datetime.fromisoformat(
+                found[field.name]
+            )
+    return found

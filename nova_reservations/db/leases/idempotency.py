@@ -21,6 +21,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 
 KEY = models.table(models.IdempotencyKey)
@@ -88,9 +89,7 @@ def insert(
         with _patience(session):
             session.execute(
                 sa.insert(KEY).values(
-                    digest=key.digest,
-                    project_id=key.project_id,
-                    body=key.body,
+                    **fields.columns(key, KEY),
                     lease_id=lease_id,
                     created_at=now,
                 )

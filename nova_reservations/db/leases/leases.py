@@ -15,6 +15,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import counts
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import writes
 from nova_reservations.db.leases import belongings
@@ -34,7 +35,7 @@ def insert(session: orm.Session, *new: objects.Lease) -> None:
     session.execute(
         sa.insert(LEASE),
         [
-            {**lease_rows.columns(lease, LEASE), 'claimed_by': None}
+            {**fields.columns(lease, LEASE), 'claimed_by': None}
             for lease in new
         ],
     )
@@ -48,7 +49,7 @@ def insert(session: orm.Session, *new: objects.Lease) -> None:
     session.execute(
         sa.insert(EVENT),
         [
-            lease_rows.columns(event, EVENT)
+            fields.columns(event, EVENT)
             for lease in new
             for event in lease.events
         ],
@@ -59,7 +60,7 @@ def _row(
     lease: objects.Lease, reservation: objects.Reservation, position: int
 ) -> dict[str, Any]:
     return {
-        **lease_rows.columns(reservation, RESERVATION),
+        **fields.columns(reservation, RESERVATION),
         'position': position,
         'open_to': lease_rows.open_to(lease, reservation),
     }
@@ -432,7 +433,7 @@ def move_event(
 
 
 def insert_event(session: orm.Session, event: objects.Event) -> None:
-    session.execute(sa.insert(EVENT).values(lease_rows.columns(event, EVENT)))
+    session.execute(sa.insert(EVENT).values(fields.columns(event, EVENT)))
 
 
 def in_nova(

@@ -20,9 +20,9 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import writes
-from nova_reservations.objects import states
 
 MESSAGE = models.table(models.Message)
 RESERVATION = models.table(models.Reservation)
@@ -123,12 +123,8 @@ def get(
     ).first()
     if row is None:
         return None
-    values = {
-        field.name: getattr(row, field.name)
-        for field in dataclasses.fields(objects.Message)
-    }
-    kind = states.EventType(row.event_type)
-    return objects.Message(**values | {'event_type': kind}), row.reason
+    message = objects.Message(**fields.of(row, objects.Message))
+    return message, row.reason
 
 
 def set_untold(

@@ -20,6 +20,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db.leases import leases
 from nova_reservations.objects import states
@@ -102,7 +103,7 @@ def in_order(session: orm.Session) -> list[Waiting]:
     """Return all that wait, in the order of their arrival."""
     rows = session.execute(
         sa.select(
-            LEASE.c.id,
+            LEASE.c.id.label('lease_id'),
             LEASE.c.arrival,
             LEASE.c.start_date,
             LEASE.c.end_date,
@@ -119,17 +120,15 @@ def in_order(session: orm.Session) -> list[Waiting]:
         .order_by(LEASE.c.arrival, RESERVATION.c.position)
     )
     found = []
-    for _, group in itertools.groupby(rows, operator.attrgetter('id')):
+    for _, group in itertools.groupby(rows, operator.attrgetter('lease_id')):
         reservations = list(group)
-        lease = reservations[0]
         found.append(
             Waiting(
-                lease.id,
-                lease.arrival,
-                lease.start_date,
-                lease.end_date,
-                lease.duration,
-                tuple(WaitingReservation(*row[5:]) for row in reservations),
+                **fields.of(reservations[0], Waiting),
+                wanted=tuple(
+                    WaitingReservation(**fields.of(row, WaitingReservation))
+                    for row in reservations
+                ),
             )
         )
     return found

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import states
@@ -211,9 +212,7 @@ def come_back(
     if host not in there.get(former.reservation_id, ()):
         return False
     move_out(session, [stay], now)
-    size = records.Size(
-        former.flavor, former.vcpus, former.memory_mb, former.disk_gb
-    )
+    size = records.Size(**fields.of(former, records.Size))
     admit(session, stay.server_uuid, former.reservation_id, size, now)
     return True
 
@@ -311,14 +310,7 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
         )
     )
     return [
-        Stay(
-            row.id,
-            row.server_uuid,
-            row.reservation_id,
-            row.started_at,
-            row.flavor,
-            row.server_uuid in carriers,
-        )
+        Stay(**fields.of(row, Stay), carries=row.server_uuid in carriers)
         for row in rows
     ]
 

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
@@ -47,7 +48,7 @@ def find(
     """Yield what was held: first what goes on, then the rest in the order in
     which it ended."""
     for row in _rows(session, USAGE, query):
-        yield records.Usage(**_values(row, records.Usage))
+        yield records.Usage(**fields.of(row, records.Usage))
 
 
 def find_servers(
@@ -55,14 +56,7 @@ def find_servers(
 ) -> Iterator[records.ServerUsage]:
     """Yield the servers that were in reservations, in the same order."""
     for row in _rows(session, SERVER_USAGE, query):
-        yield records.ServerUsage(**_values(row, records.ServerUsage))
-
-
-def _values(row: sa.Row[Any], kind: type[Any]) -> dict[str, Any]:
-    return {
-        field.name: getattr(row, field.name)
-        for field in dataclasses.fields(kind)
-    }
+        yield records.ServerUsage(**fields.of(row, records.ServerUsage))
 
 
 def _rows(

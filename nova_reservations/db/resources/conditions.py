@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.resources import resources
@@ -50,19 +51,9 @@ def known(
 
     :param held_only: leave out those that nothing is known to be wrong with
     """
-    statement = sa.select(
-        RESOURCE.c.id,
-        RESOURCE.c.resource_type,
-        RESOURCE.c.name,
-        RESOURCE.c.uuid,
-        RESOURCE.c.hold,
-        RESOURCE.c.held_since,
-        RESOURCE.c.down_since,
-        RESOURCE.c.forced_down,
-        RESOURCE.c.lost,
-        RESOURCE.c.braked_at,
-        RESOURCE.c.brake_off,
-    ).where(RESOURCE.c.resource_type == resource_type)
+    statement = sa.select(RESOURCE).where(
+        RESOURCE.c.resource_type == resource_type
+    )
     if names is not None:
         statement = statement.where(RESOURCE.c.name.in_(names))
     if held_only:
@@ -74,14 +65,8 @@ def known(
         )
     return [
         KnownResource(
-            objects.Resource(*row[:4]),
-            objects.Condition(
-                row.hold and states.Hold(row.hold),
-                row.held_since,
-                row.down_since,
-                row.forced_down,
-                row.lost,
-            ),
+            objects.Resource(**fields.of(row, objects.Resource)),
+            objects.Condition(**fields.of(row, objects.Condition)),
             row.braked_at,
             row.brake_off,
         )

@@ -20,6 +20,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.db.resources import closings
@@ -79,11 +80,8 @@ def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 def _drainable(row: sa.Row[Any]) -> DrainableHost:
     return DrainableHost(
-        objects.Resource(row.id, row.resource_type, row.name, row.uuid),
-        row.generation,
-        row.provider_generation,
-        row.fenced_for,
-        row.fenced_at,
+        **fields.of(row, DrainableHost),
+        resource=objects.Resource(**fields.of(row, objects.Resource)),
     )
 
 

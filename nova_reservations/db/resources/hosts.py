@@ -17,6 +17,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import counters
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import writes
@@ -76,20 +77,14 @@ def insert(
         role=role,
     )
     session.execute(
-        sa.insert(HOST).values(resource_id=resource_id, **_columns(facts))
+        sa.insert(HOST).values(
+            resource_id=resource_id, **fields.columns(facts, HOST)
+        )
     )
     _insert_details(session, resource_id, facts)
     properties.assign(session, resource_id, values, now)
     counters.increment(session, POOL)
     return resource_id
-
-
-def _columns(facts: objects.HostFacts) -> dict[str, Any]:
-    return {
-        field.name: getattr(facts, field.name)
-        for field in dataclasses.fields(facts)
-        if field.name in HOST.c
-    }
 
 
 def _insert_details(
@@ -157,7 +152,7 @@ def set_facts(
     session.execute(
         sa.update(HOST)
         .where(HOST.c.resource_id == resource_id)
-        .values(**_columns(facts))
+        .values(**fields.columns(facts, HOST))
     )
     for table in (TRAIT, INVENTORY, NESTED):
         session.execute(
@@ -412,14 +407,7 @@ class Mark:
 def marks(session: orm.Session) -> dict[str, Mark]:
     """Return uuid -> its mark, of all hosts of the pool."""
     return {
-        row.uuid: Mark(
-            row.id,
-            row.provider_generation,
-            row.availability_zone,
-            row.cell,
-            row.tree,
-            row.aggregates,
-        )
+        row.uuid: Mark(**fields.of(row, Mark))
         for row in session.execute(
             sa.select(
                 RESOURCE.c.uuid,

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import shapes
@@ -27,12 +28,10 @@ AMOUNT = models.table(models.AllocationAmount)
 
 def row(resource_id: int, inventory: objects.Inventory) -> dict[str, Any]:
     """Return the row of an inventory of a host's own provider."""
-    columns = {
-        name: getattr(inventory, name)
-        for name in INVENTORY.c.keys()
-        if name != 'resource_id'
+    return {
+        'resource_id': resource_id,
+        **fields.columns(inventory, INVENTORY),
     }
-    return {'resource_id': resource_id, **columns}
 
 
 def nested_row(
@@ -48,17 +47,9 @@ def nested_row(
 
 def nested(found: sa.Row[Any]) -> objects.Inventory:
     """Return the inventory that nested_row() has made a row of."""
-    return objects.Inventory(
-        resource_class=found.resource_class,
-        total=found.total,
-        reserved=found.reserved,
-        min_unit=found.min_unit,
-        max_unit=found.max_unit,
-        step_size=found.step_size,
-        allocation_ratio=found.allocation_ratio,
-        provider=found.provider,
-        traits=frozenset(found.traits.split()),
-    )
+    columns = fields.of(found, objects.Inventory)
+    traits = frozenset(found.traits.split())
+    return objects.Inventory(**columns | {'traits': traits})
 
 
 def capacity(found: sa.Row[Any]) -> int:

@@ -16,6 +16,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.objects import requirements
 
@@ -146,11 +147,7 @@ def _given(
         values[row.id].add(row.value)
     return [
         objects.Property(
-            id=row.id,
-            name=row.name,
-            private=row.private,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
+            **fields.of(row, objects.Property),
             values=tuple(sorted(values[row.id])),
         )
         for row in rows.values()

@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.resources import host_facts
 from nova_reservations.db.resources import inventories as inventory_rows
-from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
@@ -71,21 +71,16 @@ def hosts(
             nested[row.resource_id].append(inventory_rows.nested(row))
     return [
         objects.Host(
-            **_enrolled(row, given),
+            **_enrolled(row, objects.Host, given),
             facts=objects.HostFacts(
-                uuid=row.uuid,
+                **fields.of(row, objects.HostFacts),
                 service_host=row.name,
                 traits=frozenset(traits[row.id]),
                 inventories=tuple(known.get(row.id, ())),
                 nested=tuple(nested[row.id]),
                 specs=specs.get(row.id, ()),
-                **_of_host(row),
             ),
-            role=states.Role(row.role),
-            fenced_for=row.fenced_for,
-            fenced_at=row.fenced_at,
             status_reason=row.reason or row.lost,
-            lost=row.lost,
         )
         for row in rows
     ]
@@ -107,7 +102,7 @@ def others(
         given |= properties(session, ids)
     return [
         objects.Inventoried(
-            **_enrolled(row, given),
+            **_enrolled(row, objects.Inventoried, given),
             inventories={
                 each.resource_class: each.total
                 for each in known.get(row.id, ())
@@ -118,33 +113,18 @@ def others(
 
 
 def _enrolled(
-    row: sa.Row[Any], given: Mapping[int, Mapping[str, str]]
+    row: sa.Row[Any],
+    kind: type[objects.Host | objects.Inventoried],
+    given: Mapping[int, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Return the values that resources of all types have.
+    """Return the values that resources of a kind have.
 
     :param given: resource id -> its properties
     """
     return {
-        'resource': objects.Resource(
-            row.id, row.resource_type, row.name, row.uuid
-        ),
+        **fields.of(row, kind),
+        'resource': objects.Resource(**fields.of(row, objects.Resource)),
         'properties': given.get(row.id, {}),
-        'created_at': row.created_at,
-        'updated_at': row.updated_at,
-        'reservable': row.reservable,
-        'down_since': row.down_since,
-        'hold': row.hold and states.Hold(row.hold),
-        'held_since': row.held_since,
-        'braked_at': row.braked_at,
-        'cordoned_at': row.cordoned_at,
-    }
-
-
-def _of_host(row: sa.Row[Any]) -> dict[str, Any]:
-    return {
-        name: getattr(row, name)
-        for name in HOST.c.keys()
-        if name != 'resource_id'
     }
 
 

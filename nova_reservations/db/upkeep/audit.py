@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
@@ -150,19 +151,17 @@ def idle(session: orm.Session) -> dict[str, objects.Resource]:
         )
     )
     rows = session.execute(
-        sa.select(
-            RESOURCE.c.id,
-            RESOURCE.c.resource_type,
-            RESOURCE.c.name,
-            RESOURCE.c.uuid,
-        ).where(
+        sa.select(RESOURCE).where(
             RESOURCE.c.resource_type == objects.HOST,
             RESOURCE.c.role == states.Role.POOL,
             RESOURCE.c.reservable == sa.true(),
             ~had,
         )
     )
-    return {row.name: objects.Resource(*row) for row in rows}
+    return {
+        row.name: objects.Resource(**fields.of(row, objects.Resource))
+        for row in rows
+    }
 
 
 def doubled(session: orm.Session) -> list[tuple[str, str, str]]:

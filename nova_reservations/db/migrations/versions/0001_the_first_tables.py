@@ -74,11 +74,11 @@ def upgrade() -> None:
 
 
 def _create_tables() -> None:
-    op.create_table(
+    _create(
         'nr_resources',
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('resource_type', sa.String(64), nullable=False),
-        sa.Column('name', sa.String(255), nullable=False),
+        sa.Column('name', sa.String(255), nullable=False, index=True),
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('reservable', sa.Boolean, nullable=False),
         sa.Column('generation', sa.Integer, nullable=False),
@@ -87,7 +87,7 @@ def _create_tables() -> None:
             'role', sa.String(16), nullable=False, server_default='pool'
         ),
         sa.Column('down_since', sa.DateTime),
-        sa.Column('fenced_for', sa.String(36)),
+        sa.Column('fenced_for', sa.String(36), index=True),
         sa.Column('fenced_at', sa.DateTime),
         sa.Column('hold', sa.String(16)),
         sa.Column('held_since', sa.DateTime),
@@ -101,15 +101,8 @@ def _create_tables() -> None:
         sa.Column('lost', sa.Text),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_resources'),
-        sa.UniqueConstraint(
-            'resource_type', 'uuid', name='uq_nr_resources_resource_type_uuid'
-        ),
-        sa.CheckConstraint(
-            "role IN ('pool', 'drainable')", name=op.f('ck_nr_resources_role')
-        ),
-        sa.Index('ix_nr_resources_fenced_for', 'fenced_for'),
-        sa.Index('ix_nr_resources_name', 'name'),
+        sa.UniqueConstraint('resource_type', 'uuid'),
+        sa.CheckConstraint("role IN ('pool', 'drainable')", name='role'),
         sa.Index('ix_nr_resources_role', 'role', 'resource_type', 'id'),
         sa.Index(
             'ix_nr_resources_spread',
@@ -124,14 +117,18 @@ def _create_tables() -> None:
             'name',
             unique=True,
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_hosts',
         sa.Column(
-            'resource_id', sa.Integer, nullable=False, autoincrement=False
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
         ),
-        sa.Column('hypervisor_hostname', sa.String(255), nullable=False),
+        sa.Column(
+            'hypervisor_hostname', sa.String(255), nullable=False, index=True
+        ),
         sa.Column('vcpus', sa.Integer, nullable=False),
         sa.Column('memory_mb', sa.Integer, nullable=False),
         sa.Column('local_gb', sa.Integer, nullable=False),
@@ -154,54 +151,43 @@ def _create_tables() -> None:
             nullable=False,
             server_default=sa.text("''"),
         ),
-        sa.PrimaryKeyConstraint('resource_id', name='pk_nr_hosts'),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_hosts_resource_id',
-        ),
-        sa.Index('ix_nr_hosts_hypervisor_hostname', 'hypervisor_hostname'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_host_traits',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('trait', sa.String(255), nullable=False),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'trait', name='pk_nr_host_traits'
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_hosts.resource_id'),
+            primary_key=True,
         ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name='fk_nr_host_traits_resource_id',
-        ),
-        **OPTIONS,
+        sa.Column('trait', sa.String(255), primary_key=True),
     )
-    op.create_table(
+    _create(
         'nr_inventories',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
+        ),
+        sa.Column('resource_class', sa.String(255), primary_key=True),
         sa.Column('total', sa.Integer, nullable=False),
         sa.Column('reserved', sa.Integer, nullable=False),
         sa.Column('min_unit', sa.Integer, nullable=False),
         sa.Column('max_unit', sa.Integer, nullable=False),
         sa.Column('step_size', sa.Integer, nullable=False),
         sa.Column('allocation_ratio', sa.Double, nullable=False),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'resource_class', name='pk_nr_inventories'
-        ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_inventories_resource_id',
-        ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_nested_inventories',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('resource_class', sa.String(255), nullable=False),
-        sa.Column('provider', sa.String(36), nullable=False),
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_hosts.resource_id'),
+            primary_key=True,
+        ),
+        sa.Column('resource_class', sa.String(255), primary_key=True),
+        sa.Column('provider', sa.String(36), primary_key=True),
         sa.Column('total', sa.Integer, nullable=False),
         sa.Column('reserved', sa.Integer, nullable=False),
         sa.Column('min_unit', sa.Integer, nullable=False),
@@ -209,84 +195,61 @@ def _create_tables() -> None:
         sa.Column('step_size', sa.Integer, nullable=False),
         sa.Column('allocation_ratio', sa.Double, nullable=False),
         sa.Column('traits', sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint(
-            'resource_id',
-            'resource_class',
-            'provider',
-            name='pk_nr_nested_inventories',
-        ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name='fk_nr_nested_inventories_resource_id',
-        ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_facts',
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('name', sa.String(300), nullable=False),
         sa.Column('digest', sa.String(64), nullable=False),
         sa.Column('value', sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_facts'),
-        sa.UniqueConstraint('name', 'digest', name='uq_nr_facts_name_digest'),
-        **OPTIONS,
+        sa.UniqueConstraint('name', 'digest'),
     )
-    op.create_table(
+    _create(
         'nr_host_facts',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('fact_id', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'fact_id', name='pk_nr_host_facts'
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_hosts.resource_id', ondelete='CASCADE'),
+            primary_key=True,
         ),
-        sa.ForeignKeyConstraint(
-            ['fact_id'], ['nr_facts.id'], name='fk_nr_host_facts_fact_id'
+        sa.Column(
+            'fact_id',
+            sa.Integer,
+            sa.ForeignKey('nr_facts.id'),
+            primary_key=True,
+            index=True,
         ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_hosts.resource_id'],
-            name='fk_nr_host_facts_resource_id',
-            ondelete='CASCADE',
-        ),
-        sa.Index('ix_nr_host_facts_fact_id', 'fact_id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_properties',
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('name', sa.String(64), nullable=False),
         sa.Column('private', sa.Boolean, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_properties'),
-        sa.UniqueConstraint('name', name='uq_nr_properties_name'),
-        **OPTIONS,
+        sa.UniqueConstraint('name'),
     )
-    op.create_table(
+    _create(
         'nr_resource_properties',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('property_id', sa.Integer, nullable=False),
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
+        ),
+        sa.Column(
+            'property_id',
+            sa.Integer,
+            sa.ForeignKey('nr_properties.id'),
+            primary_key=True,
+            index=True,
+        ),
         sa.Column('value', sa.Text, nullable=False),
         sa.Column('number', sa.Double),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'property_id', name='pk_nr_resource_properties'
-        ),
-        sa.ForeignKeyConstraint(
-            ['property_id'],
-            ['nr_properties.id'],
-            name='fk_nr_resource_properties_property_id',
-        ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_resource_properties_resource_id',
-        ),
-        sa.Index('ix_nr_resource_properties_property_id', 'property_id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_leases',
-        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
         sa.Column('name', _SORTED, nullable=False),
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('user_id', sa.String(255), nullable=False),
@@ -320,16 +283,15 @@ def _create_tables() -> None:
         sa.Column('latest_end', sa.DateTime),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_leases'),
         sa.CheckConstraint(
             "lease_type IN ('immediate', 'scheduled', 'retry', 'best_effort')",
-            name=op.f('ck_nr_leases_lease_type'),
+            name='lease_type',
         ),
         sa.CheckConstraint(
             "status IN ('CREATING', 'IN_PROGRESS', 'PENDING', "
             "'STARTING', 'ACTIVE', 'TERMINATING', 'TERMINATED', "
             "'DELETING', 'TIMEDOUT', 'ERROR')",
-            name=op.f('ck_nr_leases_status'),
+            name='status',
         ),
         sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
@@ -382,11 +344,10 @@ def _create_tables() -> None:
         sa.Index('ix_nr_leases_start', 'start_date', 'id'),
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
         sa.Index('ix_nr_leases_updated', 'updated_at', 'project_id', 'id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_refusals',
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('day', sa.Date, nullable=False),
         sa.Column('digest', sa.String(64), nullable=False),
@@ -395,33 +356,28 @@ def _create_tables() -> None:
         sa.Column('end_date', sa.DateTime, nullable=False),
         sa.Column('kind', sa.String(255), nullable=False),
         sa.Column('reservations', sa.JSON, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_refusals'),
-        sa.UniqueConstraint(
-            'project_id',
-            'day',
-            'digest',
-            name='uq_nr_refusals_project_id_day_digest',
-        ),
+        sa.UniqueConstraint('project_id', 'day', 'digest'),
         sa.Index('ix_nr_refusals_asked_at', 'asked_at', 'id'),
         sa.Index('ix_nr_refusals_project', 'project_id', 'asked_at', 'id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_idempotency_keys',
-        sa.Column('digest', sa.String(64), nullable=False),
-        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('digest', sa.String(64), primary_key=True),
+        sa.Column('project_id', sa.String(255), nullable=False, index=True),
         sa.Column('body', sa.String(64), nullable=False),
         sa.Column('lease_id', sa.String(36), nullable=False),
-        sa.Column('created_at', sa.DateTime, nullable=False),
-        sa.PrimaryKeyConstraint('digest', name='pk_nr_idempotency_keys'),
-        sa.Index('ix_nr_idempotency_keys_created_at', 'created_at'),
-        sa.Index('ix_nr_idempotency_keys_project_id', 'project_id'),
-        **OPTIONS,
+        sa.Column('created_at', sa.DateTime, nullable=False, index=True),
     )
-    op.create_table(
+    _create(
         'nr_reservations',
-        sa.Column('id', sa.String(36), nullable=False),
-        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
+        sa.Column(
+            'lease_id',
+            sa.String(36),
+            sa.ForeignKey('nr_leases.id'),
+            nullable=False,
+            index=True,
+        ),
         sa.Column('position', sa.Integer, nullable=False),
         sa.Column('resource_type', sa.String(64), nullable=False),
         sa.Column('status', sa.String(16), nullable=False),
@@ -435,41 +391,34 @@ def _create_tables() -> None:
         sa.Column('untold_reason', sa.Text),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_reservations'),
-        sa.ForeignKeyConstraint(
-            ['lease_id'], ['nr_leases.id'], name='fk_nr_reservations_lease_id'
-        ),
         sa.CheckConstraint(
             "status IN ('pending', 'active', 'deleted', 'error')",
-            name=op.f('ck_nr_reservations_status'),
+            name='status',
         ),
-        sa.Index('ix_nr_reservations_lease_id', 'lease_id'),
         sa.Index('ix_nr_reservations_open', 'open_to', 'status'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_events',
-        sa.Column('id', sa.String(36), nullable=False),
-        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
+        sa.Column(
+            'lease_id',
+            sa.String(36),
+            sa.ForeignKey('nr_leases.id'),
+            nullable=False,
+        ),
         sa.Column('event_type', sa.String(32), nullable=False),
         sa.Column('time', sa.DateTime, nullable=False),
         sa.Column('status', sa.String(16), nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_events'),
-        sa.ForeignKeyConstraint(
-            ['lease_id'], ['nr_leases.id'], name='fk_nr_events_lease_id'
-        ),
-        sa.UniqueConstraint(
-            'lease_id', 'event_type', name='uq_nr_events_lease_id_event_type'
-        ),
+        sa.UniqueConstraint('lease_id', 'event_type'),
         sa.CheckConstraint(
             "event_type IN ('start_lease', 'before_end_lease', 'end_lease')",
-            name=op.f('ck_nr_events_event_type'),
+            name='event_type',
         ),
         sa.CheckConstraint(
             "status IN ('UNDONE', 'IN_PROGRESS', 'DONE', 'ERROR')",
-            name=op.f('ck_nr_events_status'),
+            name='status',
         ),
         sa.Index(
             'ix_nr_events_read',
@@ -481,13 +430,22 @@ def _create_tables() -> None:
             'created_at',
             'updated_at',
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_allocations',
-        sa.Column('id', sa.Integer, nullable=False),
-        sa.Column('reservation_id', sa.String(36), nullable=False),
-        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
+        sa.Column(
+            'reservation_id',
+            sa.String(36),
+            sa.ForeignKey('nr_reservations.id'),
+            nullable=False,
+        ),
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            nullable=False,
+        ),
         sa.Column('start_date', sa.DateTime, nullable=False),
         sa.Column('end_date', sa.DateTime, nullable=False),
         sa.Column('exclusive', sa.Boolean, nullable=False),
@@ -497,23 +455,7 @@ def _create_tables() -> None:
         sa.Column('leaving_at', sa.DateTime),
         sa.Column('awaited', sa.JSON),
         sa.Column('stays_because', sa.Text),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_allocations'),
-        sa.ForeignKeyConstraint(
-            ['reservation_id'],
-            ['nr_reservations.id'],
-            name='fk_nr_allocations_reservation_id',
-        ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_allocations_resource_id',
-        ),
-        sa.UniqueConstraint(
-            'reservation_id',
-            'resource_id',
-            'start_date',
-            name='uq_nr_allocations_reservation_id_resource_id_start_date',
-        ),
+        sa.UniqueConstraint('reservation_id', 'resource_id', 'start_date'),
         sa.Index(
             'ix_nr_allocations_end', 'released', 'end_date', 'resource_id'
         ),
@@ -528,55 +470,45 @@ def _create_tables() -> None:
         sa.Index(
             'ix_nr_allocations_start', 'released', 'start_date', 'resource_id'
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_allocation_amounts',
-        sa.Column('allocation_id', sa.Integer, nullable=False),
-        sa.Column('resource_class', sa.String(255), nullable=False),
+        sa.Column(
+            'allocation_id',
+            sa.Integer,
+            sa.ForeignKey('nr_allocations.id'),
+            primary_key=True,
+        ),
+        sa.Column('resource_class', sa.String(255), primary_key=True),
         sa.Column('amount', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint(
-            'allocation_id', 'resource_class', name='pk_nr_allocation_amounts'
-        ),
-        sa.ForeignKeyConstraint(
-            ['allocation_id'],
-            ['nr_allocations.id'],
-            name='fk_nr_allocation_amounts_allocation_id',
-        ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_servers',
-        sa.Column('server_uuid', sa.String(36), nullable=False),
-        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('server_uuid', sa.String(36), primary_key=True),
+        sa.Column(
+            'reservation_id',
+            sa.String(36),
+            sa.ForeignKey('nr_reservations.id'),
+            nullable=False,
+            index=True,
+        ),
         sa.Column('chosen', sa.Boolean, nullable=False, server_default='0'),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('server_uuid', name='pk_nr_servers'),
-        sa.ForeignKeyConstraint(
-            ['reservation_id'],
-            ['nr_reservations.id'],
-            name='fk_nr_servers_reservation_id',
-        ),
-        sa.Index('ix_nr_servers_reservation_id', 'reservation_id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_project_access',
-        sa.Column('reservation_id', sa.String(36), nullable=False),
-        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column(
+            'reservation_id',
+            sa.String(36),
+            sa.ForeignKey('nr_reservations.id'),
+            primary_key=True,
+        ),
+        sa.Column('project_id', sa.String(255), primary_key=True),
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('removed_at', sa.DateTime),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint(
-            'reservation_id', 'project_id', name='pk_nr_project_access'
-        ),
-        sa.ForeignKeyConstraint(
-            ['reservation_id'],
-            ['nr_reservations.id'],
-            name='fk_nr_project_access_reservation_id',
-        ),
         sa.Index(
             'ix_nr_project_access_project',
             'project_id',
@@ -584,95 +516,75 @@ def _create_tables() -> None:
             'lease_id',
             'reservation_id',
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_leased_servers',
-        sa.Column('server_uuid', sa.String(36), nullable=False),
-        sa.Column('reservation_id', sa.String(36), nullable=False),
+        sa.Column('server_uuid', sa.String(36), primary_key=True),
+        sa.Column(
+            'reservation_id',
+            sa.String(36),
+            sa.ForeignKey('nr_reservations.id'),
+            nullable=False,
+        ),
         sa.Column('position', sa.Integer, nullable=False),
         sa.Column('released_at', sa.DateTime),
-        sa.Column('down_since', sa.DateTime),
+        sa.Column('down_since', sa.DateTime, index=True),
         sa.Column('failed', sa.Boolean, nullable=False, server_default='0'),
         sa.Column('braked_at', sa.DateTime),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('server_uuid', name='pk_nr_leased_servers'),
-        sa.ForeignKeyConstraint(
-            ['reservation_id'],
-            ['nr_reservations.id'],
-            name='fk_nr_leased_servers_reservation_id',
-        ),
-        sa.UniqueConstraint(
-            'reservation_id',
-            'position',
-            name='uq_nr_leased_servers_reservation_id_position',
-        ),
-        sa.Index('ix_nr_leased_servers_down_since', 'down_since'),
+        sa.UniqueConstraint('reservation_id', 'position'),
         sa.Index('ix_nr_leased_servers_watch', 'released_at', 'server_uuid'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_unfit_hosts',
-        sa.Column('lease_id', sa.String(36), nullable=False),
-        sa.Column('resource_id', sa.Integer, nullable=False),
+        sa.Column(
+            'lease_id',
+            sa.String(36),
+            sa.ForeignKey('nr_leases.id'),
+            primary_key=True,
+        ),
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
+            index=True,
+        ),
         sa.Column('reason', sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint(
-            'lease_id', 'resource_id', name='pk_nr_unfit_hosts'
-        ),
-        sa.ForeignKeyConstraint(
-            ['lease_id'], ['nr_leases.id'], name='fk_nr_unfit_hosts_lease_id'
-        ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_unfit_hosts_resource_id',
-        ),
-        sa.Index('ix_nr_unfit_hosts_resource_id', 'resource_id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_closings',
         sa.Column(
-            'resource_id', sa.Integer, nullable=False, autoincrement=False
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
         ),
         sa.Column('attempt', sa.String(36), nullable=False),
         sa.Column('listed_at', sa.DateTime),
         sa.Column('reason', sa.Text),
-        sa.PrimaryKeyConstraint('resource_id', name='pk_nr_closings'),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_closings_resource_id',
-        ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_awaited_servers',
-        sa.Column('resource_id', sa.Integer, nullable=False),
-        sa.Column('server_id', sa.String(36), nullable=False),
-        sa.PrimaryKeyConstraint(
-            'resource_id', 'server_id', name='pk_nr_awaited_servers'
+        sa.Column(
+            'resource_id',
+            sa.Integer,
+            sa.ForeignKey('nr_resources.id'),
+            primary_key=True,
         ),
-        sa.ForeignKeyConstraint(
-            ['resource_id'],
-            ['nr_resources.id'],
-            name='fk_nr_awaited_servers_resource_id',
-        ),
-        **OPTIONS,
+        sa.Column('server_id', sa.String(36), primary_key=True),
     )
-    op.create_table(
+    _create(
         'nr_tasks',
-        sa.Column('name', sa.String(64), nullable=False),
+        sa.Column('name', sa.String(64), primary_key=True),
         sa.Column('due_at', sa.DateTime, nullable=False),
         sa.Column('attempt', sa.Integer, nullable=False, server_default='0'),
         sa.Column('claimed_until', sa.DateTime),
-        sa.PrimaryKeyConstraint('name', name='pk_nr_tasks'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_messages',
-        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('reservation_id', sa.String(36), nullable=False),
         sa.Column('action', sa.String(64), nullable=False),
@@ -685,20 +597,16 @@ def _create_tables() -> None:
         sa.Column('due_at', sa.DateTime, nullable=False),
         sa.Column('attempt', sa.Integer, nullable=False),
         sa.Column('reason', sa.Text),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_messages'),
         sa.Index(
             'ix_nr_messages_due', 'due_at', 'id', 'attempt', 'destination'
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_counters',
-        sa.Column('name', sa.String(64), nullable=False),
+        sa.Column('name', sa.String(64), primary_key=True),
         sa.Column('value', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint('name', name='pk_nr_counters'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_usage',
         sa.Column('lease_name', sa.String(255), nullable=False),
         sa.Column('lease_type', sa.String(16), nullable=False),
@@ -706,22 +614,20 @@ def _create_tables() -> None:
         sa.Column('resource_class', sa.String(255), nullable=False),
         sa.Column('amount', sa.BigInteger, nullable=False),
         sa.Column('degraded', sa.Boolean, nullable=False),
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('reservation_id', sa.String(36), nullable=False),
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('user_id', sa.String(255), nullable=False),
         sa.Column('started_at', sa.DateTime, nullable=False),
         sa.Column('ended_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_usage'),
         sa.Index('ix_nr_usage_ended', 'ended_at', 'id'),
         sa.Index('ix_nr_usage_reservation', 'reservation_id', 'ended_at'),
         sa.Index(
             'ix_nr_usage_window', 'project_id', 'ended_at', 'started_at', 'id'
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_server_usage',
         sa.Column('server_uuid', sa.String(36), nullable=False),
         sa.Column('goes_on', sa.String(36)),
@@ -729,14 +635,13 @@ def _create_tables() -> None:
         sa.Column('vcpus', sa.Integer, nullable=False),
         sa.Column('memory_mb', sa.Integer, nullable=False),
         sa.Column('disk_gb', sa.Integer, nullable=False),
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('reservation_id', sa.String(36), nullable=False),
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('user_id', sa.String(255), nullable=False),
         sa.Column('started_at', sa.DateTime, nullable=False),
         sa.Column('ended_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_server_usage'),
         sa.Index('ix_nr_server_usage_ended', 'ended_at', 'id'),
         sa.Index(
             'ix_nr_server_usage_reservation', 'reservation_id', 'ended_at'
@@ -750,11 +655,10 @@ def _create_tables() -> None:
             'id',
         ),
         sa.Index('uq_nr_server_usage_goes_on', 'goes_on', unique=True),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_deleted_leases',
-        sa.Column('id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
         sa.Column('name', _SORTED, nullable=False),
         sa.Column('project_id', sa.String(255), nullable=False),
         sa.Column('status', sa.String(16), nullable=False),
@@ -763,53 +667,46 @@ def _create_tables() -> None:
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('deleted_at', sa.DateTime, nullable=False),
         sa.Column('document', sa.JSON, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_deleted_leases'),
         sa.Index('ix_nr_deleted_leases_deleted', 'deleted_at', 'id'),
         sa.Index('ix_nr_deleted_leases_listed', 'created_at', 'id'),
         sa.Index(
             'ix_nr_deleted_leases_project', 'project_id', 'created_at', 'id'
         ),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_deleted_reservations',
-        sa.Column('id', sa.String(36), nullable=False),
-        sa.Column('lease_id', sa.String(36), nullable=False),
+        sa.Column('id', sa.String(36), primary_key=True),
+        sa.Column('lease_id', sa.String(36), nullable=False, index=True),
         sa.Column('deleted_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_deleted_reservations'),
         sa.Index('ix_nr_deleted_reservations_deleted', 'deleted_at', 'id'),
-        sa.Index('ix_nr_deleted_reservations_lease_id', 'lease_id'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_lease_exists',
-        sa.Column('id', sa.Integer, nullable=False, autoincrement=False),
+        sa.Column('id', sa.Integer, primary_key=True, autoincrement=False),
         sa.Column('hour', sa.DateTime, nullable=False),
         sa.Column('created_at', sa.DateTime),
         sa.Column('lease_id', sa.String(36)),
         sa.Column('version', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_lease_exists'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_projects',
-        sa.Column('project_id', sa.String(255), nullable=False),
+        sa.Column('project_id', sa.String(255), primary_key=True),
         sa.Column('generation', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint('project_id', name='pk_nr_projects'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_identity',
-        sa.Column('id', sa.Integer, nullable=False, autoincrement=False),
+        sa.Column('id', sa.Integer, primary_key=True, autoincrement=False),
         sa.Column('uuid', sa.String(36), nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_identity'),
-        **OPTIONS,
     )
-    op.create_table(
+    _create(
         'nr_freed',
-        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('id', sa.Integer, primary_key=True),
         sa.Column('resource_id', sa.Integer),
         sa.Column('arrival', sa.Integer, nullable=False),
-        sa.PrimaryKeyConstraint('id', name='pk_nr_freed'),
-        **OPTIONS,
     )
+
+
+def _create(table: str, *parts: sa.schema.SchemaItem) -> None:
+    """Create a table. Constraints without a name get that of the convention
+    in ``models.Base``."""
+    op.create_table(table, *parts, **OPTIONS)

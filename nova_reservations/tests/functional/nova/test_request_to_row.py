@@ -27,7 +27,7 @@ PACKAGE = 'nova_reservations.'
 NOT_OURS = ('nova_reservations.tests', 'nova_reservations.testing')
 DATA = re.compile(
     r'(objects|exception|policies|ports|conf|api\.schemas'
-    r'|db\.(api|counts|models|writes)'
+    r'|db\.(api|counts|fields|models|writes)'
     r'|(cloud|db)\.time_limits|engine\.fenced_cloud'
     r'|cloud\.outbox|cloud\.notifier)(\.|$)'
 )
