@@ -101,7 +101,6 @@ class GivenBack:
         self,
         held: claimed_leases.ClaimedLease,
         current: Collection[tuple[base.ResourceType, base.Booking]],
-        now: datetime.datetime,
     ) -> steps.Next:
         """Bring Nova in line with what the lease has. Record that it is, once
         servers on what is given back have had the time to be seen.
@@ -123,7 +122,7 @@ class GivenBack:
                 for holding in holdings[booking.reservation.id]
             )
         ]
-        waiting = self._waits(held, giving, now)
+        waiting = self._waits(held, giving)
         if waiting is not None:
             return waiting
         parts = [_look(*each) for each in giving]
@@ -131,11 +130,9 @@ class GivenBack:
 
         def write(session: api.Session) -> None:
             if parts:
-                _write(session, held.lease, parts, now)
+                _write(session, held.lease, parts, held.now)
 
-        held.record(
-            now, prepared=True, status_reason=_reason(parts), then=write
-        )
+        held.record(prepared=True, status_reason=_reason(parts), then=write)
         for part in parts:
             LOG.info(
                 'Reservation %(id)s has given back %(given)s, and keeps '
@@ -154,7 +151,6 @@ class GivenBack:
         giving: Collection[
             tuple[shrinks.Shrinks, base.Booking, Collection[objects.Holding]]
         ],
-        now: datetime.datetime,
     ) -> steps.Wait | None:
         """Return the wait for servers that may still come to what is given
         back, if any.
@@ -167,7 +163,7 @@ class GivenBack:
             for holding in holdings
             if holding.leaving_at is not None
         ]
-        if since and now - max(since) < self.options.settle:
+        if since and held.now - max(since) < self.options.settle:
             return steps.Wait(
                 objects.Reason.plain(
                     'Hosts are being given back: waiting for servers that '
@@ -178,7 +174,7 @@ class GivenBack:
         coming = [
             server
             for kind, booking, holdings in giving
-            for server in _awaited(held, kind, booking, holdings, now)
+            for server in _awaited(held, kind, booking, holdings)
         ]
         if not coming:
             return None
@@ -197,7 +193,6 @@ def _awaited(
     kind: shrinks.Shrinks,
     booking: base.Booking,
     holdings: Collection[objects.Holding],
-    now: datetime.datetime,
 ) -> frozenset[str]:
     """Return the servers that may still come to what a reservation gives
     back: nova-conductor uses alternates that were chosen before the mark.
@@ -218,7 +213,6 @@ def _awaited(
     ]
     if coming and unlisted:
         held.record(
-            now,
             then=lambda session: leaving.set_awaited(
                 session, booking.reservation.id, unlisted, coming
             ),

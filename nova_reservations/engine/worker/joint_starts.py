@@ -45,7 +45,7 @@ class JointStarts:
             earlier = allocations.predecessors(session, found.values())
         ready = {
             claim.lease_id: claimed_leases.ClaimedLease(
-                self.database, claim, found[claim.lease_id]
+                self.database, claim, found[claim.lease_id], now
             )
             for claim in given
             if claim.lease_id in found.keys() - earlier.keys()
