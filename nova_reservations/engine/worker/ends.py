@@ -2,6 +2,8 @@
 """Steps of a lease from the warning before its end on."""
 
 from collections.abc import Collection
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import datetime
 
@@ -60,12 +62,17 @@ class Ends:
         begun = _event(held.lease, kind).updated_at or held.now
         overdue = held.now >= begun + self.options.end_timeout
         current = list(self.bookings.of([held], held.now))
-        waits, failures = _run_before_end(current, overdue)
+        failures: list[objects.Reason] = []
+        waits = []
+        for resource_type, booking in current:
+            with _reported(booking.lease, failures, overdue):
+                waiting = resource_type.before_end(booking)
+                if waiting is not None:
+                    waits.append(waiting.why)
         if waits and not overdue:
             return steps.Wait(objects.Reason.join(waits), SOON)
         failures += waits
-        told, untold = self._announce(current, overdue)
-        failures += untold
+        told = self._announce(current, failures, overdue)
         before = [
             item.id for item in held.lease.reservations if item.untold_reason
         ]
@@ -92,37 +99,27 @@ class Ends:
     def _announce(
         self,
         current: Collection[tuple[base.ResourceType, base.Booking]],
+        failures: list[objects.Reason],
         overdue: bool,
-    ) -> tuple[list[objects.Message], list[objects.Reason]]:
-        """Return the messages that tell of the end, and the failures.
+    ) -> list[objects.Message]:
+        """Return the messages that tell of the end; add to the failures.
 
         :raises: CloudUnavailable
         """
         told: list[objects.Message] = []
-        failures = []
         without_servers = []
         for resource_type, booking in current:
             if not isinstance(resource_type, offered.WithServers):
                 without_servers.append(booking)
                 continue
-            try:
+            with _reported(booking.lease, failures, overdue):
                 told += resource_type.announcements(booking)
-            except exception.CloudRefused as error:
-                LOG.warning('Lease %s: %s', booking.lease.id, error)
-                failures.append(objects.Reason.of(error))
-            except exception.CloudUnavailable as error:
-                if not overdue:
-                    raise
-                failures.append(objects.Reason.of(error))
         if len(without_servers) == len(current):
             # Nothing of the lease can choose what is done before its end.
             for booking in without_servers:
-                try:
+                with _reported(booking.lease, failures, overdue=False):
                     told += self.actions.announce_without_servers(booking)
-                except exception.CloudRefused as error:
-                    LOG.warning('Lease %s: %s', booking.lease.id, error)
-                    failures.append(objects.Reason.of(error))
-        return told, failures
+        return told
 
     def end(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Take the resources of the lease back."""
@@ -186,12 +183,11 @@ class Ends:
             held.lease
         )
         overdue = ending >= longest
+        pause = _between_looks(sum(waiting.count for waiting in waits))
         if bookings.is_failed_start(held.lease) and not overdue:
             # The owner had better go on reading why the start failed.
             claimed_leases.log_wait(LOG.debug, held.lease, reason)
-            return steps.Wait(
-                None, _between_looks(sum(waiting.count for waiting in waits))
-            )
+            return steps.Wait(None, pause)
         if overdue and held.lease.status == states.Lease.TERMINATING:
             held.record(status_reason=reason, status=states.Lease.ERROR)
             self.notify(
@@ -200,9 +196,7 @@ class Ends:
             )
         if overdue or held.lease.status == states.Lease.ERROR:
             return steps.Wait(reason, SELDOM)
-        return steps.Wait(
-            reason, _between_looks(sum(waiting.count for waiting in waits))
-        )
+        return steps.Wait(reason, pause)
 
     def _finish(self, held: claimed_leases.ClaimedLease) -> None:
         """Record that nothing of the lease is left in Nova."""
@@ -304,23 +298,20 @@ def _between_looks(servers: int) -> datetime.timedelta:
     return min(max(servers * EACH, SOON), LATER)
 
 
-def _run_before_end(
-    current: Collection[tuple[base.ResourceType, base.Booking]],
-    overdue: bool,
-) -> tuple[list[objects.Reason], list[objects.Reason]]:
-    """Return the reasons to wait, and the failures."""
-    waits, failures = [], []
-    for resource_type, booking in current:
-        try:
-            waiting = resource_type.before_end(booking)
-        except exception.CloudRefused as error:
-            LOG.warning('Lease %s: %s', booking.lease.id, error)
-            failures.append(objects.Reason.of(error))
-        except exception.CloudUnavailable as error:
-            if not overdue:
-                raise
-            failures.append(objects.Reason.of(error))
-        else:
-            if waiting is not None:
-                waits.append(waiting.why)
-    return waits, failures
+@contextlib.contextmanager
+def _reported(
+    lease: objects.Lease, failures: list[objects.Reason], overdue: bool
+) -> Iterator[None]:
+    """Add a failure of what follows to the others, and go on.
+
+    :raises: CloudUnavailable unless it is overdue
+    """
+    try:
+        yield
+    except exception.CloudRefused as error:
+        LOG.warning('Lease %s: %s', lease.id, error)
+        failures.append(objects.Reason.of(error))
+    except exception.CloudUnavailable as error:
+        if not overdue:
+            raise
+        failures.append(objects.Reason.of(error))

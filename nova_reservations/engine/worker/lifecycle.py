@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 from typing import Any
 
@@ -61,35 +62,28 @@ again.
 """
 
 
-class Lifecycle:
+@dataclasses.dataclass(eq=False)
+class Lifecycle(means.UseCase):
     """:ivar steps: step of a lease -> what performs it."""
 
-    def __init__(
-        self,
-        means: means.Means,
-        clock: Callable[[], datetime.datetime],
-        queue: retry.Retries,
-        best_effort_leases: best_effort.BestEffort,
-        actions: offered.Actions,
-        monitors: monitoring.Monitoring,
-        healer: healing.Healing,
-    ) -> None:
-        database, options, notify = means.database, means.options, means.notify
-        self.database = database
-        self.options = options
-        self.notify = notify
-        self.clock = clock
-        self.queue = queue
-        self.best_effort_leases = best_effort_leases
-        self.bookings = bookings.Bookings(database, means.types, options)
+    clock: Callable[[], datetime.datetime]
+    queue: retry.Retries
+    best_effort_leases: best_effort.BestEffort
+    actions: offered.Actions
+    monitors: monitoring.Monitoring
+    healer: healing.Healing
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
+        self.bookings = bookings.Bookings(
+            self.database, self.types, self.options
+        )
         self.lost_at_starts = lost_at_starts.LostAtStarts(
-            database, monitors, healer
+            self.database, self.monitors, self.healer
         )
-        self.joint_starts = joint_starts.JointStarts(
-            database, self.bookings, options, notify
+        self.ends = ends.Ends(
+            self.bookings, self.options, self.notify, self.actions
         )
-        self.ends = ends.Ends(self.bookings, options, notify, actions)
-        self.given_back = given_back.GivenBack(database, options)
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
             steps.Step.RESOLVE: self._resolve,
@@ -123,7 +117,9 @@ class Lifecycle:
         one.
         """
         try:
-            started = self.joint_starts.start(given, self.clock())
+            started = joint_starts.start(
+                given, self.clock(), self.bookings, self.notify
+            )
         except (
             exception.ClaimLost,
             exception.ClocksDisagree,
@@ -387,7 +383,7 @@ class Lifecycle:
         are given back."""
         current = list(self.bookings.of([held], held.now))
         try:
-            return self.given_back.update(held, current)
+            return given_back.update(held, current, self.options.settle)
         except exception.CloudRefused as error:
             LOG.warning(
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
