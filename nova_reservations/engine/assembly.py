@@ -21,7 +21,6 @@ from nova_reservations.engine.emptying import best_effort
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
-from nova_reservations.engine.healing import server_failures
 from nova_reservations.engine.leases import access
 from nova_reservations.engine.leases import at_once
 from nova_reservations.engine.leases import enforcement as enforcements
@@ -42,18 +41,14 @@ from nova_reservations.engine.pool import cordons
 from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.pool import places
 from nova_reservations.engine.pool import resources
-from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
 from nova_reservations.engine.record import purge
 from nova_reservations.engine.record import service_metrics
 from nova_reservations.engine.record import usage_reports
 from nova_reservations.engine.waiting import retry
 from nova_reservations.engine.waiting import retry_walk
-from nova_reservations.engine.worker import deleted_servers
-from nova_reservations.engine.worker import leftovers
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
-from nova_reservations.engine.worker import unused_leases
 from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.event_actions import offered
@@ -155,72 +150,17 @@ def assemble(parts: Parts) -> Services:
 
     Nothing is opened, and no option is read.
     """
-    booking = _booking(parts)
-    means = booking.means
-    pool = _pool(parts, means)
-    leasing = _leasing(parts, booking, pool)
-    work = _work(parts, means, pool, leasing)
-    database, nova, plugins = parts.database, parts.nova, parts.plugins
-    installed = resource_types.Types({**plugins.switched_off, **means.types})
-    return Services(
-        database=database,
-        means=means,
-        clock=parts.clock,
-        leases=leasing.leases,
-        offers=leasing.offers,
-        demand=leasing.demand,
-        lease_lists=lease_lists.LeaseLists(database, means.types),
-        series=leasing.series,
-        access=leasing.access,
-        short_waits=_short_waits(parts),
-        server_leases=leasing.server_leases,
-        hosts=pool.hosts,
-        resources=pool.resources,
-        places=places.Places(database, installed, pool.resources),
-        drainable_hosts=pool.drainable_hosts,
-        lifecycle=work.lifecycle,
-        messages=messages.Messages(
-            database, plugins.event_actions, means.notify, parts.clock.now
-        ),
-        audit=audit.Audit(
-            database,
-            nova,
-            work.lifecycle.bookings,
-            installed,
-        ),
-        monitoring=pool.monitoring,
-        healing=pool.healing,
-        replay=replay.Replay(database, means.types, means.options),
-        maintenance=leasing.maintenance,
-        metrics=service_metrics.ServiceMetrics(
-            database, parts.clock, pool.capacity
-        ),
-        purge=work.purge,
-        usage_reports=usage_reports.UsageReports(
-            database, plugins.rating, means.options.rating_digits
-        ),
-        sharing=sharing.Sharing(
-            database, means.types, means.options, means.notify
-        ),
-        tasks=work.tasks,
-    )
+    database, nova, clock = parts.database, parts.nova, parts.clock
+    plugins, options = parts.plugins, parts.options
+    types = plugins.types
+    installed = resource_types.Types({**plugins.switched_off, **types})
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Booking:
-    means: booking_means.Means
-    change_writer: lease_changes.ChangeWriter
-    enforcement: enforcements.Enforcement
-
-
-def _booking(parts: Parts) -> _Booking:
-    database, options = parts.database, parts.options
-    types = parts.plugins.types
+    # Booking
     requests = lease_requests.LeaseRequests(types, options)
     plans = allocations.Allocations(types, options)
     change_writer = lease_changes.ChangeWriter(types, options, requests, plans)
     enforcement = enforcements.Enforcement(
-        database, parts.plugins.enforcement, plans, change_writer
+        database, plugins.enforcement, plans, change_writer
     )
     notify = notifications.telling_held(
         database, enforcement.with_ends(parts.notify, parts.later)
@@ -234,7 +174,95 @@ def _booking(parts: Parts) -> _Booking:
     means = booking_means.Means(
         database, types, options, notify, requests, plans, project_limits
     )
-    return _Booking(means, change_writer, enforcement)
+
+    # The pool
+    counts = capacity.Capacity(means)
+    monitors = monitoring.Monitoring(
+        database, plugins.monitors, options, notify
+    )
+    healer = healing.Healing(means)
+    cordoning = cordons.Cordons(database, healer)
+    pool = hosts.Hosts(database, nova, options, types, monitors, counts)
+    others = resources.Resources(database, types, cordoning, counts)
+    drainable = drainable_hosts.DrainableHosts(database, nova, pool, options)
+
+    # Leases
+    looks = openings.Openings(means, change_writer)
+    demand = refused_demand.RefusedDemand(database, options)
+    soon = at_once.AtOnce(database, types, options, parts.in_time)
+    single = leases.Leases(
+        means, change_writer, looks, enforcement, soon, demand, drainable
+    )
+    accesses = access.Access(database, types)
+
+    # The work on leases
+    queue = retry.Retries(means)
+    runner = lifecycle.Lifecycle(
+        means,
+        clock=clock.now,
+        queue=queue,
+        best_effort_leases=best_effort.BestEffort(
+            means, nova, plugins.drain_strategy
+        ),
+        actions=plugins.event_actions,
+        monitors=monitors,
+        healer=healer,
+    )
+    purges = purge.Purge(database, options)
+    tasks = periodic.Tasks(
+        means,
+        nova,
+        hosts=pool,
+        monitoring=monitors,
+        healing=healer,
+        drainable_hosts=drainable,
+        walk=retry_walk.Walk(means, queue),
+        demand=demand,
+        # It says itself what leases hold.
+        exists=lease_exists.LeaseExists(database, parts.notify, parts.sent),
+        purge=purges,
+    )
+
+    return Services(
+        database=database,
+        means=means,
+        clock=clock,
+        leases=single,
+        offers=lease_offers.LeaseOffers(means, looks),
+        demand=demand,
+        lease_lists=lease_lists.LeaseLists(database, types),
+        series=series.Series(means, single, enforcement, soon),
+        access=accesses,
+        short_waits=short_waits.ShortWaits(
+            database,
+            database.now,
+            short_waits.Timer(time.monotonic, time.sleep),
+            parts.may_wait,
+        ),
+        server_leases=server_leases.ServerLeases(
+            means, single, enforcement, accesses, nova
+        ),
+        hosts=pool,
+        resources=others,
+        places=places.Places(database, installed, others),
+        drainable_hosts=drainable,
+        lifecycle=runner,
+        messages=messages.Messages(
+            database, plugins.event_actions, notify, clock.now
+        ),
+        audit=audit.Audit(database, nova, runner.bookings, installed),
+        monitoring=monitors,
+        healing=healer,
+        replay=replay.Replay(database, types, options),
+        maintenance=maintenance.Maintenance(means, single, cordoning, nova),
+        metrics=service_metrics.ServiceMetrics(database, clock, counts),
+        purge=purges,
+        usage_reports=usage_reports.UsageReports(
+            database, plugins.rating, options.rating_digits
+        ),
+        sharing=sharing.Sharing(database, types, options, notify),
+        tasks=tasks.all(),
+    )
 
 
 def _configured(options: settings.Settings) -> ports.LimitSource | None:
@@ -243,143 +271,3 @@ def _configured(options: settings.Settings) -> ports.LimitSource | None:
     if not options.limits.is_any:
         return None
     return lambda project_id: options.limits
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Pool:
-    capacity: capacity.Capacity
-    monitoring: monitoring.Monitoring
-    healing: healing.Healing
-    cordons: cordons.Cordons
-    hosts: hosts.Hosts
-    resources: resources.Resources
-    drainable_hosts: drainable_hosts.DrainableHosts
-
-
-def _pool(parts: Parts, means: booking_means.Means) -> _Pool:
-    database, types, options = means.database, means.types, means.options
-    nova = parts.nova
-    counts = capacity.Capacity(means)
-    monitors = monitoring.Monitoring(
-        database, parts.plugins.monitors, options, means.notify
-    )
-    repairs = healing.Healing(means)
-    cordoning = cordons.Cordons(database, repairs)
-    pool = hosts.Hosts(database, nova, options, types, monitors, counts)
-    return _Pool(
-        counts,
-        monitors,
-        repairs,
-        cordoning,
-        pool,
-        resources.Resources(database, types, cordoning, counts),
-        drainable_hosts.DrainableHosts(database, nova, pool, options),
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Leasing:
-    leases: leases.Leases
-    offers: lease_offers.LeaseOffers
-    demand: refused_demand.RefusedDemand
-    series: series.Series
-    access: access.Access
-    server_leases: server_leases.ServerLeases
-    maintenance: maintenance.Maintenance
-
-
-def _leasing(parts: Parts, booking: _Booking, pool: _Pool) -> _Leasing:
-    means, enforcement = booking.means, booking.enforcement
-    database, types, options = means.database, means.types, means.options
-    looks = openings.Openings(means, booking.change_writer)
-    demand = refused_demand.RefusedDemand(database, options)
-    soon = at_once.AtOnce(database, types, options, parts.in_time)
-    single = leases.Leases(
-        means,
-        booking.change_writer,
-        looks,
-        enforcement,
-        soon,
-        demand,
-        pool.drainable_hosts,
-    )
-    accesses = access.Access(database, types)
-    return _Leasing(
-        single,
-        lease_offers.LeaseOffers(means, looks),
-        demand,
-        series.Series(means, single, enforcement, soon),
-        accesses,
-        server_leases.ServerLeases(
-            means, single, enforcement, accesses, parts.nova
-        ),
-        maintenance.Maintenance(means, single, pool.cordons, parts.nova),
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Work:
-    lifecycle: lifecycle.Lifecycle
-    purge: purge.Purge
-    tasks: Sequence[periodic.Task]
-
-
-def _work(
-    parts: Parts, means: booking_means.Means, pool: _Pool, leasing: _Leasing
-) -> _Work:
-    database, nova = parts.database, parts.nova
-    types, options, notify = means.types, means.options, means.notify
-    queue = retry.Retries(means)
-    purges = purge.Purge(database, options)
-    tasks = periodic.Tasks(
-        database=database,
-        options=options,
-        hosts=pool.hosts,
-        enrolment=pool.hosts.enrolment,
-        sweep=leftovers.Sweep(database, nova),
-        monitoring=pool.monitoring,
-        healing=pool.healing,
-        deleted_servers=deleted_servers.DeletedServers(database, nova),
-        unused_leases=unused_leases.UnusedLeases(
-            database, nova, types, options, notify
-        ),
-        server_failures=server_failures.ServerFailures(
-            database, nova, options, notify
-        ),
-        drainable_hosts=pool.drainable_hosts,
-        walk=retry_walk.Walk(means, queue),
-        demand=leasing.demand,
-        # It says itself what leases hold.
-        exists=lease_exists.LeaseExists(database, parts.notify, parts.sent),
-        purge=purges,
-        late_servers=late_servers.LateServers(database),
-    )
-    return _Work(_lifecycle(parts, means, pool, queue), purges, tasks.all())
-
-
-def _lifecycle(
-    parts: Parts,
-    means: booking_means.Means,
-    pool: _Pool,
-    queue: retry.Retries,
-) -> lifecycle.Lifecycle:
-    return lifecycle.Lifecycle(
-        means,
-        clock=parts.clock.now,
-        queue=queue,
-        best_effort_leases=best_effort.BestEffort(
-            means, parts.nova, parts.plugins.drain_strategy
-        ),
-        actions=parts.plugins.event_actions,
-        monitors=pool.monitoring,
-        healer=pool.healing,
-    )
-
-
-def _short_waits(parts: Parts) -> short_waits.ShortWaits:
-    return short_waits.ShortWaits(
-        parts.database,
-        parts.database.now,
-        short_waits.Timer(time.monotonic, time.sleep),
-        parts.may_wait,
-    )

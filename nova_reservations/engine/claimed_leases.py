@@ -101,16 +101,22 @@ class ClaimedLease:
     """A lease that a worker has claimed.
 
     :ivar lease: as it was read last, or written by this worker.
+    :ivar now: when the worker looked at it.
     :ivar provider_changes: changes that were made, for the lease, to hosts'
         providers in placement.
     """
 
     def __init__(
-        self, database: api.Database, claim: Claim, lease: objects.Lease
+        self,
+        database: api.Database,
+        claim: Claim,
+        lease: objects.Lease,
+        now: datetime.datetime,
     ) -> None:
         self.database = database
         self.claim = claim
         self.lease = lease
+        self.now = now
         self.provider_changes: list[ports.GenerationChanges] = []
 
     def check(self) -> None:
@@ -131,7 +137,6 @@ class ClaimedLease:
 
     def record(
         self,
-        now: datetime.datetime,
         *,
         give_back: bool = False,
         then: Callable[[api.Session], None] | None = None,
@@ -146,16 +151,16 @@ class ClaimedLease:
         """
         before = self.lease
         with kept(before), self.database.writer() as session:
-            leases.change(session, before, now, **columns)
+            leases.change(session, before, self.now, **columns)
             if give_back:
                 freed = allocations.held_by(session, before)
-                _give_back(session, before, now)
-                freed_capacity.freed(session, now, freed)
+                _give_back(session, before, self.now)
+                freed_capacity.freed(session, self.now, freed)
             if then is not None:
                 then(session)
             recorded = leases.get(session, before.id)
             if before.recorded or recorded.recorded:
-                usage.settle(session, [recorded], now)
+                usage.settle(session, [recorded], self.now)
         self.lease = recorded
         if recorded.status != before.status:
             LOG.info(
@@ -169,36 +174,33 @@ class ClaimedLease:
                 },
             )
 
-    def delete(self, now: datetime.datetime) -> None:
+    def delete(self) -> None:
         """Delete the lease; nothing of it may be left in Nova.
 
         :raises: ClaimLost
         """
         with kept(self.lease), self.database.writer() as session:
             freed = allocations.held_by(session, self.lease)
-            _give_back(session, self.lease, now)
+            _give_back(session, self.lease, self.now)
             leases.delete(session, self.lease)
-            deleted_leases.keep(session, self.lease, now)
-            freed_capacity.freed(session, now, freed)
+            deleted_leases.keep(session, self.lease, self.now)
+            freed_capacity.freed(session, self.now, freed)
         LOG.info('Lease %s is deleted', self.lease.id)
 
     def explain(
-        self,
-        now: datetime.datetime,
-        reason: objects.Reason,
-        log: Callable[..., None] = LOG.info,
+        self, reason: objects.Reason, log: Callable[..., None] = LOG.info
     ) -> None:
         """Record what the lease waits for, for its owner to read.
 
         :param log: tells operators, once for each reason
         """
-        current = read(self.database, self.claim)
+        current = read(self.database, self.claim, lambda: self.now)
         if current is None or current.lease.why == reason.fitted():
             return
         if reason.detail:
             log_wait(log, current.lease, reason)
         try:
-            current.record(now, status_reason=reason)
+            current.record(status_reason=reason)
         except exception.ClaimLost:
             LOG.debug('Lease %s was changed while it waited', current.lease.id)
 
@@ -214,15 +216,22 @@ class ClaimedLease:
             return False
 
 
-def read(database: api.Database, claim: Claim) -> ClaimedLease | None:
-    """Return the lease as it is now; None if the claim is lost."""
+def read(
+    database: api.Database,
+    claim: Claim,
+    clock: Callable[[], datetime.datetime],
+) -> ClaimedLease | None:
+    """Return the lease as it is now; None if the claim is lost.
+
+    :param clock: returns the time, and is asked once the lease is read
+    """
     with database.causal_reader() as session:
         try:
             lease = leases.get(session, claim.lease_id)
         except exception.NotFound:
             return None
     if lease.attempt == claim.attempt and lease.claimed_by:
-        return ClaimedLease(database, claim, lease)
+        return ClaimedLease(database, claim, lease, clock())
     LOG.warning(
         'Worker %(worker)s has lost lease %(lease)s',
         {'worker': claim.worker, 'lease': claim.lease_id},

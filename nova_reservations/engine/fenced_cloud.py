@@ -2,6 +2,7 @@
 """The cloud, which threads that were given up do not reach any more."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 from nova_reservations import ports
@@ -17,28 +18,20 @@ _PARTS = frozenset(
 def fenced(cloud: ports.Cloud) -> ports.Cloud:
     """Return the cloud; each of its methods first checks the thread's fence,
     and then may raise AttemptLost, too."""
-    fence: Any = _Fenced(cloud)
+    fence: Any = _Fenced(cloud, _PARTS)
     return fence  # type: ignore[no-any-return]
 
 
 class _Fenced:
-    def __init__(self, cloud: ports.Cloud) -> None:
-        self._cloud = cloud
+    def __init__(self, whole: Any, parts: Collection[str] = ()) -> None:
+        self._whole = whole
+        self._parts = parts
 
     def __getattr__(self, name: str) -> Any:
-        part = getattr(self._cloud, name)
-        if name in _PARTS:
-            return _Part(part)
+        found = getattr(self._whole, name)
+        if name in self._parts:
+            return _Fenced(found)
         # A cloud of somebody's own may have more than the port.
-        return _checked(part) if callable(part) else part
-
-
-class _Part:
-    def __init__(self, part: Any) -> None:
-        self._part = part
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
         return _checked(found) if callable(found) else found
 
 

@@ -156,8 +156,10 @@ def due_at(
             return lease.start_date
         return lease.start_date - options.prepare_ahead
     if lease.status == states.Lease.ACTIVE:
-        warning = _undone(lease, states.EventType.BEFORE_END)
-        return min(lease.end_date, warning.time) if warning else lease.end_date
+        warning = lease.event(states.EventType.BEFORE_END)
+        if warning is not None and warning.status == states.Event.UNDONE:
+            return min(lease.end_date, warning.time)
+        return lease.end_date
     return None
 
 
@@ -185,12 +187,3 @@ def put_off(
     event if that is sooner."""
     coming = [event.time for event in lease.events if event.time > now]
     return min([now + wait, *coming])
-
-
-def _undone(
-    lease: objects.Lease, kind: states.EventType
-) -> objects.Event | None:
-    event = lease.event(kind)
-    if event is not None and event.status == states.Event.UNDONE:
-        return event
-    return None

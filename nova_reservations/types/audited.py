@@ -15,7 +15,7 @@ class Finding:
     """:ivar repair: repairs the problem; None: a person has to."""
 
     problem: str
-    repair: Callable[[], None] | None = None
+    repair: Callable[[], object] | None = None
 
 
 class Audited(base.ResourceType):

@@ -351,7 +351,9 @@ class Crowd:
             with self.services.database.reader() as session:
                 [host_id] = allocations.held_by(session, lease)
             began = time.monotonic()
-            self.services.healing.move_off(lease.id, host_id, self.now)
+            self.services.healing.heal_lease(
+                lease.id, self.now, drained=[host_id]
+            )
             healed.append(time.monotonic() - began)
         return _Times(booked, healed)
 

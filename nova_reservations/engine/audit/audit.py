@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import functools
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -184,13 +185,13 @@ class Audit:
                 yield Finding(
                     f'Host {host.name} lacks the trait of the pool, so '
                     'ordinary servers may land on it: add it again',
-                    self._call(self.cloud.aggregates.mark, host),
+                    functools.partial(self.cloud.aggregates.mark, host),
                 )
             if host.name in outside:
                 yield Finding(
                     f'Host {host.name} is not in the aggregate freepool, in '
                     'Nova and in placement: add it again',
-                    self._call(self.cloud.aggregates.join_pool, host),
+                    functools.partial(self.cloud.aggregates.join_pool, host),
                 )
 
     def of_idle_hosts(self) -> Iterator[Finding]:
@@ -243,7 +244,7 @@ class Audit:
                     f'Host {host.name} is fenced for lease '
                     f'{drainable.fenced_for}, but ordinary servers may land '
                     'on it',
-                    self._call(self.cloud.aggregates.mark, host),
+                    functools.partial(self.cloud.aggregates.mark, host),
                 )
             if (
                 not drainable.fenced_for
@@ -254,7 +255,7 @@ class Audit:
                 yield Finding(
                     f'Host {host.name} has the trait of the pool, though it '
                     'is fenced for no lease, so no server can land on it',
-                    self._call(self.cloud.aggregates.unmark, host),
+                    functools.partial(self.cloud.aggregates.unmark, host),
                 )
         for drainable in unneeded:
             yield Finding(
@@ -297,7 +298,11 @@ class Audit:
             yield Finding(
                 f'Aggregate {reservation_id} is of no lease any more, and '
                 'still in placement',
-                self._disband(reservation_id),
+                functools.partial(
+                    self.cloud.aggregates.delete_aggregate,
+                    reservation_id,
+                    check=lambda: None,
+                ),
             )
 
     def of_slots(self, now: datetime.datetime) -> Iterator[Finding]:
@@ -372,14 +377,17 @@ class Audit:
         for leftover in leftovers.find(self.database, self.cloud).leftovers:
             what = 'Aggregate' if leftover.gathered else 'Slots of'
             problem = f'{what} {leftover.reservation_id} is of no lease'
+            repair = functools.partial(
+                leftovers.take_away, leftover, self.cloud
+            )
             if leftover.ours:
-                yield Finding(f'{problem} any more', self._take_away(leftover))
+                yield Finding(f'{problem} any more', repair)
             elif leftover.origin is None:
                 yield Finding(
                     f'{problem} that this database knows, and does not name '
                     'its database: see that no other one is in use before '
                     'you repair it',
-                    self._take_away(leftover),
+                    repair,
                 )
             else:
                 yield Finding(
@@ -387,24 +395,6 @@ class Audit:
                     f'{leftover.origin}: see which of both is in use. If that '
                     'one is gone for ever, delete it in Nova'
                 )
-
-    def _take_away(self, leftover: leftovers.Leftover) -> Callable[[], None]:
-        return lambda: leftovers.take_away(leftover, self.cloud)
-
-    def _call(
-        self,
-        function: Callable[[objects.Resource], None],
-        host: objects.Resource,
-    ) -> Callable[[], None]:
-        return lambda: function(host)
-
-    def _disband(self, reservation_id: str) -> Callable[[], None]:
-        def delete_aggregate() -> None:
-            self.cloud.aggregates.delete_aggregate(
-                reservation_id, check=lambda: None
-            )
-
-        return delete_aggregate
 
 
 def _enrolled(session: api.Session) -> list[objects.Resource]:

@@ -19,13 +19,11 @@ them by their rows.
 Decision 0015: doc/source/decisions/0015-hosts-are-emptied-by-looking
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -33,7 +31,6 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import builds
@@ -73,19 +70,17 @@ class BestEffort(means.UseCase):
         )
         self.builds = builds.Builds(self.cloud, self.options)
 
-    def advance(
-        self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
-    ) -> steps.Next:
+    def advance(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Do the next thing for a lease that a worker holds.
 
         :raises: ClaimLost, CloudUnavailable
         """
         try:
-            return self._advance(lease, now, check)
+            return self._advance(held)
         except exception.InvalidInput as error:
             # The lease was valid when it was asked for, but now never will be.
             why = objects.Reason.of(error)
-            self._end(lease, states.Lease.ERROR, why, now)
+            self._end(held, states.Lease.ERROR, why)
             return steps.Again()
         except exception.CloudRefused as error:
             # Wait: an operator may mend the cause, or the lease times out at
@@ -100,24 +95,22 @@ class BestEffort(means.UseCase):
                 LATER,
             )
 
-    def _advance(
-        self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
-    ) -> steps.Next:
-        if late := self._too_late(lease, now):
-            self._end(lease, states.Lease.TIMEDOUT, late, now)
+    def _advance(self, held: claimed_leases.ClaimedLease) -> steps.Next:
+        if late := self._too_late(held.lease, held.now):
+            self._end(held, states.Lease.TIMEDOUT, late)
             return steps.Again()
         with self.database.reader() as session:
             prospect = drain_candidates.find(
-                session, lease, now, self.types, self.options
+                session, held.lease, held.now, self.types, self.options
             )
         taken = {
             drainable.resource.id: drainable for drainable in prospect.taken
         }
         chosen = prospect.choose(list(taken))
         if chosen is None:
-            return self._take(lease, prospect, now)
+            return self._take(held, prospect)
         needed = [taken[key] for key in sorted(chosen & taken.keys())]
-        return self._drain(lease, needed, now, check)
+        return self._drain(held, needed)
 
     def _too_late(
         self, lease: objects.Lease, now: datetime.datetime
@@ -140,20 +133,19 @@ class BestEffort(means.UseCase):
 
     def _take(
         self,
-        lease: objects.Lease,
+        held: claimed_leases.ClaimedLease,
         prospect: drain_candidates.Prospect,
-        now: datetime.datetime,
     ) -> steps.Next:
         if not prospect.suffices():
             with self.database.reader() as session:
-                reasons = drainable_hosts.unfit(session, lease.id)
+                reasons = drainable_hosts.unfit(session, held.lease.id)
             if not reasons:
                 # Other leases have the hosts, and may give them back.
                 return steps.Wait(objects.Reason.plain(TOO_FEW), LATER)
             why = _too_few(reasons)
-            self._end(lease, states.Lease.ERROR, why, now)
+            self._end(held, states.Lease.ERROR, why)
             return steps.Again()
-        chosen = self.candidates.choose(prospect, now)
+        chosen = self.candidates.choose(prospect, held.now)
         if not chosen:
             return steps.Wait(
                 objects.Reason.plain(
@@ -165,16 +157,18 @@ class BestEffort(means.UseCase):
             )
 
         def take(session: api.Session) -> None:
-            drainable_hosts.fence(session, chosen, lease.id, now)
+            drainable_hosts.fence(session, chosen, held.lease.id, held.now)
 
-        self._write(lease, now, take)
+        # If another lease was first to take a host, the claim counts as lost,
+        # and this lease is looked at anew.
+        held.record(then=take)
         LOG.info(
             'Hosts %(hosts)s are emptied for lease %(lease)s',
             {
                 'hosts': ', '.join(
                     drainable.resource.name for drainable in chosen
                 ),
-                'lease': lease.id,
+                'lease': held.lease.id,
             },
         )
         return steps.Again()
@@ -183,18 +177,16 @@ class BestEffort(means.UseCase):
 
     def _drain(
         self,
-        lease: objects.Lease,
+        held: claimed_leases.ClaimedLease,
         needed: Sequence[drainable_hosts.DrainableHost],
-        now: datetime.datetime,
-        check: ports.Check,
     ) -> steps.Next:
         hosts = [drainable.resource for drainable in needed]
         for host in hosts:
-            check()
+            held.check()
             self.cloud.aggregates.mark(host)
         if any(
             drainable.fenced_at is not None
-            and now < drainable.fenced_at + self.options.settle
+            and held.now < drainable.fenced_at + self.options.settle
             for drainable in needed
         ):
             return steps.Wait(
@@ -203,9 +195,9 @@ class BestEffort(means.UseCase):
                 ),
                 SOON,
             )
-        closed = self._closings(lease, hosts, now)
-        if overdue := self._overdue(closed, now):
-            self._give_up(lease, overdue, now)
+        closed = self._closings(held, hosts)
+        if overdue := self._overdue(closed, held.now):
+            self._give_up(held, overdue)
             return steps.Again()
         left = self.builds.left(
             frozenset[str]().union(*(closing.servers for closing in closed))
@@ -228,41 +220,38 @@ class BestEffort(means.UseCase):
             if not occupancy.empty
         }
         if not full:
-            return self._grant(lease, [host.id for host in hosts], now)
-        failed = self._move(lease, hosts, full, now, check)
+            return self._grant(held, [host.id for host in hosts])
+        failed = self._move(held, hosts, full)
         if failed:
             ids = {host.name: host.id for host in hosts}
             self._give_up(
-                lease,
-                {ids[name]: reason for name, reason in failed.items()},
-                now,
+                held, {ids[name]: reason for name, reason in failed.items()}
             )
             return steps.Again()
         return steps.Wait(_full(full), SOON)
 
     def _give_up(
-        self,
-        lease: objects.Lease,
-        reasons: Mapping[int, str],
-        now: datetime.datetime,
+        self, held: claimed_leases.ClaimedLease, reasons: Mapping[int, str]
     ) -> None:
         def give_up(session: api.Session) -> None:
-            drainable_hosts.set_unfit(session, lease.id, reasons, now)
+            drainable_hosts.set_unfit(
+                session, held.lease.id, reasons, held.now
+            )
 
         # Must be written before anything is undone.
-        self._write(lease, now, give_up)
+        held.record(then=give_up)
 
     def _closings(
         self,
-        lease: objects.Lease,
+        held: claimed_leases.ClaimedLease,
         hosts: Sequence[objects.Resource],
-        now: datetime.datetime,
     ) -> list[closings.Closing]:
         """Return the servers that were in flight when the hosts were closed;
         make these lists if that was not done yet."""
         with self.database.reader() as session:
             known = [closings.get(session, host.id) for host in hosts]
-        if all(closing and closing.attempt == lease.id for closing in known):
+        lease_id = held.lease.id
+        if all(closing and closing.attempt == lease_id for closing in known):
             return [closing for closing in known if closing is not None]
         servers = self.builds.listed(hosts)
         begun: list[closings.Closing] = []
@@ -270,17 +259,19 @@ class BestEffort(means.UseCase):
         def begin(session: api.Session) -> None:
             begun.clear()
             for host in hosts:
-                closing = closings.begin(session, host.id, lease.id)
-                closings.set_list(session, closing, servers[host.name], now)
+                closing = closings.begin(session, host.id, lease_id)
+                closings.set_list(
+                    session, closing, servers[host.name], held.now
+                )
                 begun.append(
                     dataclasses.replace(
                         closing,
-                        listed_at=now,
+                        listed_at=held.now,
                         servers=frozenset(servers[host.name]),
                     )
                 )
 
-        self._write(lease, now, begin)
+        held.record(then=begin)
         return begun
 
     def _overdue(
@@ -310,11 +301,9 @@ class BestEffort(means.UseCase):
 
     def _move(
         self,
-        lease: objects.Lease,
+        held: claimed_leases.ClaimedLease,
         hosts: Collection[objects.Resource],
         full: Mapping[str, ports.Occupancy],
-        now: datetime.datetime,
-        check: ports.Check,
     ) -> dict[str, str]:
         """Begin to move some more servers; return service host -> reason, of
         hosts that can't be emptied."""
@@ -326,7 +315,7 @@ class BestEffort(means.UseCase):
         idle = [
             server for server in servers if drain_candidates.is_movable(server)
         ]
-        stranded = self.candidates.stranded(idle, now)
+        stranded = self.candidates.stranded(idle, held.now)
         if stranded:
             return stranded
         # Moves that were begun come first, and count against AT_ONCE.
@@ -340,7 +329,9 @@ class BestEffort(means.UseCase):
         for host in hosts:
             outcome = self.cloud.servers.drain_servers(
                 [server for server in batch if server.host == host.name],
-                ports.Order(drainables.key(lease.id, host), check, now),
+                ports.Order(
+                    drainables.key(held.lease.id, host), held.check, held.now
+                ),
             )
             for uuid, reason in outcome.failed.items():
                 failed[host.name] = (
@@ -351,13 +342,10 @@ class BestEffort(means.UseCase):
     # Book
 
     def _grant(
-        self,
-        lease: objects.Lease,
-        empty: Collection[int],
-        now: datetime.datetime,
+        self, held: claimed_leases.ClaimedLease, empty: Collection[int]
     ) -> steps.Next:
         """Give the lease the emptied hosts, and free hosts of the pool."""
-
+        lease, now = held.lease, held.now
         ids = [item.id for item in lease.reservations]
         guard = self.limits.guard(lease)
 
@@ -392,7 +380,7 @@ class BestEffort(means.UseCase):
                 # rule within seconds.
                 return steps.Wait(why, LATER)
             # The lease was within the limits when emptying began.
-            self._end(lease, states.Lease.ERROR, why, now)
+            self._end(held, states.Lease.ERROR, why)
             return steps.Again()
         except exception.Contended as error:
             return steps.Wait(objects.Reason.of(error), SOON)
@@ -412,59 +400,28 @@ class BestEffort(means.UseCase):
 
     def _end(
         self,
-        lease: objects.Lease,
+        held: claimed_leases.ClaimedLease,
         status: states.Lease,
         reason: objects.Reason,
-        now: datetime.datetime,
     ) -> None:
         """Record that the search has ended, before anything is undone."""
 
         def end(session: api.Session) -> None:
-            drainable_hosts.came_free(session, lease.id, now)
+            drainable_hosts.came_free(session, held.lease.id, held.now)
 
-        self._write(
-            lease,
-            now,
-            end,
+        held.record(
+            then=end,
             status=status,
             status_reason=reason,
             reservations=states.Reservation.ERROR,
             events={states.EventType.START: states.Event.ERROR},
         )
-        with self.database.reader() as session:
-            ended = leases.get(session, lease.id)
         self.notify(
             notifications.TIMEDOUT
             if status == states.Lease.TIMEDOUT
             else notifications.failed(states.EventType.START),
-            notifications.payload(ended),
+            notifications.payload(held.lease),
         )
-        LOG.info(
-            'Lease %(lease)s of project %(project)s is %(status)s: %(reason)s',
-            {
-                'lease': lease.id,
-                'project': lease.project_id,
-                'status': status,
-                'reason': reason,
-            },
-        )
-
-    def _write(
-        self,
-        lease: objects.Lease,
-        now: datetime.datetime,
-        change: Callable[[api.Session], None],
-        **columns: Any,
-    ) -> None:
-        """Write a change if the worker still holds the lease as it has seen
-        it.
-
-        :raises: ClaimLost, also if another lease was first to take a host: the
-            lease is then looked at anew
-        """
-        with claimed_leases.kept(lease), self.database.writer() as session:
-            leases.change(session, lease, now, **columns)
-            change(session)
 
 
 def _too_few(reasons: Collection[str]) -> objects.Reason:

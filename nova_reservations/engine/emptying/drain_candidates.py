@@ -151,10 +151,15 @@ class DrainCandidates:
         )
         costs = {}
         for drainable in prospect.others:
-            if drainable.resource.name not in placed:
+            servers = placed.get(drainable.resource.name)
+            if servers is None:
                 # The cell of the host does not answer.
                 continue
-            cost = self._cost(drainable, placed[drainable.resource.name])
+            if not all(is_movable(each.server) for each in servers):
+                continue
+            cost = self.strategy.cost(
+                base.DrainableHost(drainable.resource, tuple(servers))
+            )
             if cost is not None:
                 costs[drainable.resource.id] = cost
         known = {
@@ -177,17 +182,6 @@ class DrainCandidates:
                 for key in options
                 if known[key].resource.name not in hopeless
             ]
-
-    def _cost(
-        self,
-        drainable: drainable_hosts.DrainableHost,
-        servers: Sequence[ports.PlacedServer],
-    ) -> base.Cost | None:
-        if not all(is_movable(placed.server) for placed in servers):
-            return None
-        return self.strategy.cost(
-            base.DrainableHost(drainable.resource, tuple(servers))
-        )
 
     def _hopeless(
         self, hosts: Collection[objects.Resource], now: datetime.datetime

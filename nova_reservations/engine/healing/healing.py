@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 from oslo_log import log
@@ -40,10 +41,8 @@ from nova_reservations.types import base
 LOG = log.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Healed:
-    before: objects.Lease
-    after: objects.Lease
+_Healed = tuple[objects.Lease, objects.Lease]
+"""A lease before it was healed, and after."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -98,16 +97,6 @@ class Healing(means.UseCase):
             }
         return unfit
 
-    def move_off(
-        self, lease_id: str, resource_id: int, now: datetime.datetime
-    ) -> bool:
-        """Give the lease another resource in place of one that works, if it
-        can have another one; return whether the lease was changed.
-
-        :raises: Contended
-        """
-        return self.heal_lease(lease_id, now, drained=[resource_id])
-
     def heal_lease(
         self,
         lease_id: str,
@@ -119,7 +108,9 @@ class Healing(means.UseCase):
 
         :param unused: reservation id -> ids of replacements that it has not
             used; it may exchange them for the resources that it had before
-        :param drained: ids of working resources that the lease is to leave
+        :param drained: ids of working resources that the lease is to leave,
+            as far as it can have others in their place
+        :raises: Contended
         """
         healed = transactions.book(
             self.database,
@@ -129,7 +120,7 @@ class Healing(means.UseCase):
         )
         if healed is None:
             return False
-        self._tell(healed)
+        self._tell(*healed)
         return True
 
     def replace_failed(
@@ -147,8 +138,8 @@ class Healing(means.UseCase):
         LOG.info(
             'Lease %s has other resources in place of failed ones', lease_id
         )
-        self._tell(healed)
-        return healed.after
+        self._tell(*healed)
+        return healed[1]
 
     def _replace_failed(
         self,
@@ -159,29 +150,24 @@ class Healing(means.UseCase):
         with self.database.writer() as session:
             attempt.begin(session)
             seen = leases.get(session, lease_id)
+            refusal = functools.partial(
+                exception.InvalidState,
+                kind='Lease',
+                id=lease_id,
+                status=seen.status,
+            )
             if seen.status not in states.OPEN or seen.end_date <= now:
-                raise exception.InvalidState(
-                    kind='Lease',
-                    id=lease_id,
-                    status=seen.status,
+                raise refusal(
                     reason='only a lease that is PENDING or ACTIVE can get '
-                    'other resources',
+                    'other resources'
                 )
             repair = self._repair_of(session, seen, now, attempt, asked=True)
             if repair is None:
-                raise exception.InvalidState(
-                    kind='Lease',
-                    id=lease_id,
-                    status=seen.status,
-                    reason='one of its resource types is switched off',
+                raise refusal(
+                    reason='one of its resource types is switched off'
                 )
             if not any(repair.broken().values()):
-                raise exception.InvalidState(
-                    kind='Lease',
-                    id=lease_id,
-                    status=seen.status,
-                    reason='none of its resources has failed',
-                )
+                raise refusal(reason='none of its resources has failed')
             held = allocations.held_by(session, seen)
             moved = repair.replace()
             if not moved:
@@ -192,14 +178,14 @@ class Healing(means.UseCase):
                 )
             degraded.record(session, repair, moved, self.options)
             _free_left(session, seen, held.union(repair.left), now)
-            return _Healed(seen, leases.get(session, lease_id))
+            return seen, leases.get(session, lease_id)
 
-    def _tell(self, healed: _Healed) -> None:
-        before, after = map(notifications.flags, (healed.before, healed.after))
-        payload = notifications.payload(healed.after)
-        if after - before:
+    def _tell(self, before: objects.Lease, after: objects.Lease) -> None:
+        had, has = notifications.flags(before), notifications.flags(after)
+        payload = notifications.payload(after)
+        if has - had:
             self.notify(notifications.DEGRADED, payload)
-        if before - after:
+        if had - has:
             self.notify(notifications.HEALED, payload)
 
     def _attempt(
@@ -238,7 +224,7 @@ class Healing(means.UseCase):
                 return None
             if moved:
                 _free_left(session, seen, held.union(repair.left), now)
-            return _Healed(seen, leases.get(session, lease_id))
+            return seen, leases.get(session, lease_id)
 
     def _repair_of(
         self,
@@ -384,23 +370,11 @@ class Healing(means.UseCase):
         if movable is not None and not self._have_moved(movable, now):
             return
         for reservation_id, resources in vacated.items():
-            self._vacate(reservation_id, resources, now)
-
-    def _vacate(
-        self,
-        reservation_id: str,
-        resources: Collection[objects.Resource],
-        now: datetime.datetime,
-    ) -> None:
-        ids = [resource.id for resource in resources]
-        if not ids:
-            return
-
-        def vacate(session: api.Session) -> None:
-            healing.vacate(session, [reservation_id], now, ids)
-            freed_capacity.freed(session, now, ids)
-
-        transactions.write(self.database, vacate)
+            ids = [resource.id for resource in resources]
+            if ids:
+                transactions.write(
+                    self.database, _vacate, reservation_id, ids, now
+                )
 
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
         """Make a worker bring Nova in line with the lease; return False if the
@@ -418,6 +392,16 @@ class Healing(means.UseCase):
             LOG.debug('Lease %s is changed at this moment', seen.id)
             return False
         return True
+
+
+def _vacate(
+    session: api.Session,
+    reservation_id: str,
+    ids: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    healing.vacate(session, [reservation_id], now, ids)
+    freed_capacity.freed(session, now, ids)
 
 
 def _free_left(

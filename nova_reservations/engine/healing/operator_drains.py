@@ -80,27 +80,19 @@ def move_servers(
     }
     for resource_id in booking.emptied:
         because = stay.get(resource_id)
-        if because != known[resource_id]:
-            _record(database, booking, resource_id, because)
-
-
-def _record(
-    database: api.Database,
-    booking: base.Booking,
-    resource_id: int,
-    because: str | None,
-) -> None:
-    with database.writer() as session:
-        cordon_rows.set_stays(
-            session, booking.reservation.id, resource_id, because
-        )
-    if because is not None:
-        LOG.warning(
-            'Servers of lease %(lease)s stay on resource %(id)s, which is '
-            'drained: %(reason)s',
-            {
-                'lease': booking.lease.id,
-                'id': resource_id,
-                'reason': because,
-            },
-        )
+        if because == known[resource_id]:
+            continue
+        with database.writer() as session:
+            cordon_rows.set_stays(
+                session, booking.reservation.id, resource_id, because
+            )
+        if because is not None:
+            LOG.warning(
+                'Servers of lease %(lease)s stay on resource %(id)s, which is '
+                'drained: %(reason)s',
+                {
+                    'lease': booking.lease.id,
+                    'id': resource_id,
+                    'reason': because,
+                },
+            )

@@ -446,9 +446,14 @@ class Repair:
     ) -> None:
         reservation_id = ask.wanted.reservation_id
         slots = self._slots(reservation_id, lost)
-        self._part_from(
-            reservation_id, [holding.resource.id for holding in lost]
-        )
+        parted = [holding.resource.id for holding in lost]
+        if self.used:
+            healing.replace(
+                self.session, reservation_id, parted, self.case.now
+            )
+        else:
+            # No server of this lease was ever on them.
+            allocations.delete(self.session, reservation_id, parted)
         healing.give(
             self.session,
             reservation_id,
@@ -470,17 +475,6 @@ class Repair:
                 'lost': ', '.join(holding.resource.name for holding in lost),
             },
         )
-
-    def _part_from(
-        self, reservation_id: str, resource_ids: Collection[int]
-    ) -> None:
-        if self.used:
-            healing.replace(
-                self.session, reservation_id, resource_ids, self.case.now
-            )
-        else:
-            # No server of this lease was ever on them.
-            allocations.delete(self.session, reservation_id, resource_ids)
 
 
 def _of_as_many(

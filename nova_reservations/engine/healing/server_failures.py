@@ -77,11 +77,20 @@ class ServerFailures:
         for lease_id in sorted(
             {carrier.lease_id for carrier in (*suspects, *carriers)}
         ):
-            self._record(lease_id, sightings, now)
+            changed = transactions.write(
+                self.database, self._record, lease_id, sightings, now
+            )
+            if changed is not None:
+                self._tell(changed)
         if self.options.heal_evacuate:
             self._evacuate(carriers, there, services, now)
         if not self.options.enable_polling_monitor:
-            self._look_again(now)
+            # No notification tells that a host is down for too long, or that
+            # a server has left it.
+            with self.database.writer() as session:
+                if rows.suspects(session, now):
+                    again = now + self.options.polling_interval
+                    tasks.hurry(session, rows.TASK, again)
 
     def _recovered(
         self, suspects: Collection[rows.Carrier], services: Services
@@ -110,47 +119,41 @@ class ServerFailures:
         }
 
     def _record(
-        self, lease_id: str, sightings: Sightings, now: datetime.datetime
-    ) -> None:
-        """Write the conditions of the lease's servers, and its flags."""
-        seen = transactions.retry(
-            lambda _: self._write(lease_id, sightings, now)
-        )
-        if seen is not None:
-            self._tell(seen)
-
-    def _write(
-        self, lease_id: str, sightings: Sightings, now: datetime.datetime
+        self,
+        session: api.Session,
+        lease_id: str,
+        sightings: Sightings,
+        now: datetime.datetime,
     ) -> objects.Lease | None:
-        """Return the lease if its flag has changed.
+        """Write the conditions of the lease's servers, and its flags; return
+        the lease if its flag has changed.
 
         :raises: Conflict
         """
-        with self.database.writer() as session:
-            try:
-                seen = leases.get(session, lease_id)
-            except exception.NotFound:
-                return None
-            is_active = seen.status == states.Lease.ACTIVE
-            any_failed = False
-            for carrier in rows.of_lease(session, lease_id):
-                condition = objects.Condition()
-                if is_active and not carrier.released:
-                    condition = self._condition(carrier, sightings, now)
-                if _differs(condition, carrier.condition):
-                    rows.set_condition(session, carrier.server, condition, now)
-                any_failed |= condition.failed
-            reservation = seen.server_reservation
-            if (
-                not is_active
-                or reservation is None
-                or reservation.missing_resources == any_failed
-            ):
-                return None
-            flags = healing.Flags(missing=any_failed)
-            healing.set_flags(session, reservation.id, flags, now)
-            leases.change(session, seen, now, degraded=any_failed)
-            return leases.get(session, lease_id)
+        try:
+            seen = leases.get(session, lease_id)
+        except exception.NotFound:
+            return None
+        is_active = seen.status == states.Lease.ACTIVE
+        any_failed = False
+        for carrier in rows.of_lease(session, lease_id):
+            condition = objects.Condition()
+            if is_active and not carrier.released:
+                condition = self._condition(carrier, sightings, now)
+            if _differs(condition, carrier.condition):
+                rows.set_condition(session, carrier.server, condition, now)
+            any_failed |= condition.failed
+        reservation = seen.server_reservation
+        if (
+            not is_active
+            or reservation is None
+            or reservation.missing_resources == any_failed
+        ):
+            return None
+        flags = healing.Flags(missing=any_failed)
+        healing.set_flags(session, reservation.id, flags, now)
+        leases.change(session, seen, now, degraded=any_failed)
+        return leases.get(session, lease_id)
 
     def _condition(
         self,
@@ -249,16 +252,6 @@ class ServerFailures:
             carrier.braked_at is None
             or now - carrier.braked_at >= self.options.down_after
         )
-
-    def _look_again(self, now: datetime.datetime) -> None:
-        """Make a worker look again while any host is down: no notification
-        tells that a host is down for too long, or that a server has left it.
-        """
-        with self.database.writer() as session:
-            if rows.suspects(session, now):
-                tasks.hurry(
-                    session, rows.TASK, now + self.options.polling_interval
-                )
 
     def _evacuate_of(
         self, lease_id: str, servers: Collection[ports.Server]

@@ -52,7 +52,7 @@ class Cordons:
             if each.status in statuses and not each.is_leaving
         )
         for lease_id in list(ids)[:AT_ONCE]:
-            self.healer.move_off(lease_id, resource_id, now)
+            self.healer.heal_lease(lease_id, now, drained=[resource_id])
 
     def lift(self, resource_id: int, now: datetime.datetime) -> None:
         """Let new leases have the resource again.

@@ -31,54 +31,52 @@ MOST = 1000
 """The most leases that are corrected at one look; the next look goes on."""
 
 
-class LateServers:
-    def __init__(self, database: api.Database) -> None:
-        self.database = database
+def end(database: api.Database, now: datetime.datetime) -> None:
+    """Let servers of leases that are over count until their end."""
+    done = 0
+    for lease_id, reservation_ids in _over(database):
+        done += _correct(database, lease_id, reservation_ids, now)
+        if done == MOST:
+            break
+    if done:
+        LOG.info('The servers of %d leases that are over ended', done)
 
-    def end(self, now: datetime.datetime) -> None:
-        """Let servers of leases that are over count until their end."""
-        done = 0
-        for lease_id, reservation_ids in self._over():
-            done += self._correct(lease_id, reservation_ids, now)
-            if done == MOST:
-                break
-        if done:
-            LOG.info('The servers of %d leases that are over ended', done)
 
-    def _over(self) -> Iterator[tuple[str, Collection[str]]]:
-        """Yield leases that are over, each with those of its reservations that
-        have servers by the record."""
-        after = 0
-        while True:
-            with self.database.reader() as session:
-                page = server_usage.going_on(session, after, PAGE)
-                ids = {row.lease_id for row in page}
-                open_leases = server_usage.not_over(session, ids)
-            over: dict[str, set[str]] = defaultdict(set)
-            for row in page:
-                if row.lease_id not in open_leases:
-                    over[row.lease_id].add(row.reservation_id)
-            yield from over.items()
-            if len(page) < PAGE:
-                return
-            after = page[-1].id
+def _over(database: api.Database) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield leases that are over, each with those of its reservations that
+    have servers by the record."""
+    after = 0
+    while True:
+        with database.reader() as session:
+            page = server_usage.going_on(session, after, PAGE)
+            ids = {row.lease_id for row in page}
+            open_leases = server_usage.not_over(session, ids)
+        over: dict[str, set[str]] = defaultdict(set)
+        for row in page:
+            if row.lease_id not in open_leases:
+                over[row.lease_id].add(row.reservation_id)
+        yield from over.items()
+        if len(page) < PAGE:
+            return
+        after = page[-1].id
 
-    def _correct(
-        self,
-        lease_id: str,
-        reservation_ids: Collection[str],
-        now: datetime.datetime,
-    ) -> bool:
-        try:
-            with self.database.writer() as session:
-                found = leases.get_all(session, [lease_id])
-                if not found:
-                    at = _end_of_deleted(session, lease_id, now)
-                    return server_usage.end(session, reservation_ids, at)
-                return _end_in(session, found[0], reservation_ids, now)
-        except exception.Conflict:
-            LOG.debug('Lease %s was changed meanwhile', lease_id)
-            return False
+
+def _correct(
+    database: api.Database,
+    lease_id: str,
+    reservation_ids: Collection[str],
+    now: datetime.datetime,
+) -> bool:
+    try:
+        with database.writer() as session:
+            found = leases.get_all(session, [lease_id])
+            if not found:
+                at = _end_of_deleted(session, lease_id, now)
+                return server_usage.end(session, reservation_ids, at)
+            return _end_in(session, found[0], reservation_ids, now)
+    except exception.Conflict:
+        LOG.debug('Lease %s was changed meanwhile', lease_id)
+        return False
 
 
 def _end_in(

@@ -2,6 +2,8 @@
 """Steps of a lease from the warning before its end on."""
 
 from collections.abc import Collection
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import datetime
 
@@ -49,37 +51,39 @@ class Ends:
     notify: ports.Notifier
     actions: offered.Actions
 
-    def before_end(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def before_end(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Do what was asked for before the end; failures are only reported."""
         kind = states.EventType.BEFORE_END
         if _event(held.lease, kind).status == states.Event.UNDONE:
-            held.record(now, events={kind: states.Event.IN_PROGRESS})
+            held.record(events={kind: states.Event.IN_PROGRESS})
             self.notify(
                 notifications.event(kind), notifications.payload(held.lease)
             )
-        begun = _event(held.lease, kind).updated_at or now
-        overdue = now >= begun + self.options.end_timeout
-        current = list(self.bookings.of([held], now))
-        waits, failures = _run_before_end(current, overdue)
+        begun = _event(held.lease, kind).updated_at or held.now
+        overdue = held.now >= begun + self.options.end_timeout
+        current = list(self.bookings.of([held], held.now))
+        failures: list[objects.Reason] = []
+        waits = []
+        for resource_type, booking in current:
+            with _reported(booking.lease, failures, overdue):
+                waiting = resource_type.before_end(booking)
+                if waiting is not None:
+                    waits.append(waiting.why)
         if waits and not overdue:
             return steps.Wait(objects.Reason.join(waits), SOON)
         failures += waits
-        told, untold = self._announce(current, overdue)
-        failures += untold
+        told = self._announce(current, failures, overdue)
         before = [
             item.id for item in held.lease.reservations if item.untold_reason
         ]
 
         def write(session: api.Session) -> None:
-            messages.write(session, told, now)
+            messages.write(session, told, held.now)
             if before:
-                messages.set_untold(session, before, None, now)
+                messages.set_untold(session, before, None, held.now)
 
         # The messages are sent if, and only if, this is recorded.
         held.record(
-            now,
             status_reason=objects.Reason.join(failures) if failures else None,
             events={
                 kind: states.Event.ERROR if failures else states.Event.DONE
@@ -95,46 +99,33 @@ class Ends:
     def _announce(
         self,
         current: Collection[tuple[base.ResourceType, base.Booking]],
+        failures: list[objects.Reason],
         overdue: bool,
-    ) -> tuple[list[objects.Message], list[objects.Reason]]:
-        """Return the messages that tell of the end, and the failures.
+    ) -> list[objects.Message]:
+        """Return the messages that tell of the end; add to the failures.
 
         :raises: CloudUnavailable
         """
         told: list[objects.Message] = []
-        failures = []
         without_servers = []
         for resource_type, booking in current:
             if not isinstance(resource_type, offered.WithServers):
                 without_servers.append(booking)
                 continue
-            try:
+            with _reported(booking.lease, failures, overdue):
                 told += resource_type.announcements(booking)
-            except exception.CloudRefused as error:
-                LOG.warning('Lease %s: %s', booking.lease.id, error)
-                failures.append(objects.Reason.of(error))
-            except exception.CloudUnavailable as error:
-                if not overdue:
-                    raise
-                failures.append(objects.Reason.of(error))
         if len(without_servers) == len(current):
             # Nothing of the lease can choose what is done before its end.
             for booking in without_servers:
-                try:
+                with _reported(booking.lease, failures, overdue=False):
                     told += self.actions.announce_without_servers(booking)
-                except exception.CloudRefused as error:
-                    LOG.warning('Lease %s: %s', booking.lease.id, error)
-                    failures.append(objects.Reason.of(error))
-        return told, failures
+        return told
 
-    def end(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def end(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Take the resources of the lease back."""
         if held.lease.status in states.OPEN:
             # From here on the scheduler lets nobody in.
             held.record(
-                now,
                 status=states.Lease.TERMINATING,
                 status_reason=None,
                 events={states.EventType.END: states.Event.IN_PROGRESS},
@@ -147,7 +138,8 @@ class Ends:
         # A part is needed until the whole that it is part of has ended.
         needed: set[str | None] = set()
         for kind, booking in sorted(
-            self.bookings.of([held], now), key=lambda each: not each[1].parts
+            self.bookings.of([held], held.now),
+            key=lambda each: not each[1].parts,
         ):
             if booking.parts:
                 needed.add(booking.reservation.id)
@@ -170,50 +162,46 @@ class Ends:
                 needed.discard(booking.reservation.id)
                 whole.vacated[:] = whole.resources
         if silent is not None or waits:
-            _vacate(held, wholes, now)
+            _vacate(held, wholes)
         if silent is not None:
             raise silent
         if waits:
-            return self._wait(held, now, waits)
-        self._finish(held, now)
+            return self._wait(held, waits)
+        self._finish(held)
         return steps.Again()
 
     def _wait(
         self,
         held: claimed_leases.ClaimedLease,
-        now: datetime.datetime,
         waits: Collection[base.Waiting],
     ) -> steps.Next:
         reason = objects.Reason.join(waiting.why for waiting in waits)
-        ending = bookings.since_end(held.lease, now) or datetime.timedelta(0)
+        ending = bookings.since_end(
+            held.lease, held.now
+        ) or datetime.timedelta(0)
         longest = self.options.end_timeout + self.bookings.aftermath(
             held.lease
         )
         overdue = ending >= longest
+        pause = _between_looks(sum(waiting.count for waiting in waits))
         if bookings.is_failed_start(held.lease) and not overdue:
             # The owner had better go on reading why the start failed.
             claimed_leases.log_wait(LOG.debug, held.lease, reason)
-            return steps.Wait(
-                None, _between_looks(sum(waiting.count for waiting in waits))
-            )
+            return steps.Wait(None, pause)
         if overdue and held.lease.status == states.Lease.TERMINATING:
-            held.record(now, status_reason=reason, status=states.Lease.ERROR)
+            held.record(status_reason=reason, status=states.Lease.ERROR)
             self.notify(
                 notifications.failed(states.EventType.END),
                 notifications.payload(held.lease),
             )
         if overdue or held.lease.status == states.Lease.ERROR:
             return steps.Wait(reason, SELDOM)
-        return steps.Wait(
-            reason, _between_looks(sum(waiting.count for waiting in waits))
-        )
+        return steps.Wait(reason, pause)
 
-    def _finish(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> None:
+    def _finish(self, held: claimed_leases.ClaimedLease) -> None:
         """Record that nothing of the lease is left in Nova."""
         if held.lease.status == states.Lease.DELETING:
-            held.delete(now)
+            held.delete()
             self.notify(
                 notifications.DELETE, notifications.payload(held.lease)
             )
@@ -221,7 +209,6 @@ class Ends:
         ended = held.lease.event(states.EventType.END)
         if ended is None or ended.status != states.Event.IN_PROGRESS:
             held.record(
-                now,
                 in_nova=False,
                 give_back=True,
                 reservations={
@@ -234,7 +221,6 @@ class Ends:
         flags = notifications.flags(held.lease)
         begun = ended.updated_at
         held.record(
-            now,
             status=states.Lease.TERMINATED,
             # The owner of an unused lease has not asked for this end, and is
             # told why.
@@ -263,7 +249,6 @@ class Ends:
 def _vacate(
     held: claimed_leases.ClaimedLease,
     current: Collection[base.Booking],
-    now: datetime.datetime,
 ) -> None:
     """Give others the resources that the lease has left already, while it
     waits for the rest.
@@ -278,20 +263,20 @@ def _vacate(
         if booking.vacated
     }
     # Before its start a lease gives all back at once: nobody waits for it.
-    if not vacated or now < held.lease.start_date:
+    if not vacated or held.now < held.lease.start_date:
         return
 
     def write(session: api.Session) -> None:
-        due_leases.wake_successors(session, vacated, now)
+        due_leases.wake_successors(session, vacated, held.now)
         freed: list[int] = []
         for reservation_id, resources in vacated.items():
             ids = [resource.id for resource in resources]
-            leaving.vacate(session, reservation_id, ids, now)
+            leaving.vacate(session, reservation_id, ids, held.now)
             freed += ids
-        drainable_hosts.came_free(session, held.lease.id, now)
-        freed_capacity.freed(session, now, freed)
+        drainable_hosts.came_free(session, held.lease.id, held.now)
+        freed_capacity.freed(session, held.now, freed)
 
-    held.record(now, then=write)
+    held.record(then=write)
     for reservation_id, resources in vacated.items():
         LOG.info(
             'Reservation %(id)s has left %(names)s; its lease still waits',
@@ -313,23 +298,20 @@ def _between_looks(servers: int) -> datetime.timedelta:
     return min(max(servers * EACH, SOON), LATER)
 
 
-def _run_before_end(
-    current: Collection[tuple[base.ResourceType, base.Booking]],
-    overdue: bool,
-) -> tuple[list[objects.Reason], list[objects.Reason]]:
-    """Return the reasons to wait, and the failures."""
-    waits, failures = [], []
-    for resource_type, booking in current:
-        try:
-            waiting = resource_type.before_end(booking)
-        except exception.CloudRefused as error:
-            LOG.warning('Lease %s: %s', booking.lease.id, error)
-            failures.append(objects.Reason.of(error))
-        except exception.CloudUnavailable as error:
-            if not overdue:
-                raise
-            failures.append(objects.Reason.of(error))
-        else:
-            if waiting is not None:
-                waits.append(waiting.why)
-    return waits, failures
+@contextlib.contextmanager
+def _reported(
+    lease: objects.Lease, failures: list[objects.Reason], overdue: bool
+) -> Iterator[None]:
+    """Add a failure of what follows to the others, and go on.
+
+    :raises: CloudUnavailable unless it is overdue
+    """
+    try:
+        yield
+    except exception.CloudRefused as error:
+        LOG.warning('Lease %s: %s', lease.id, error)
+        failures.append(objects.Reason.of(error))
+    except exception.CloudUnavailable as error:
+        if not overdue:
+            raise
+        failures.append(objects.Reason.of(error))

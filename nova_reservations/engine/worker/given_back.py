@@ -31,7 +31,6 @@ from nova_reservations.db.leases import freed_capacity
 from nova_reservations.db.leases import leases
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.engine import claimed_leases
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.objects import demand as demands
 from nova_reservations.planner import shrinking
@@ -92,104 +91,96 @@ class _Part:
             leases.set_params(session, lease, self.after, now)
 
 
-@dataclasses.dataclass(eq=False)
-class GivenBack:
-    database: api.Database
-    options: settings.Settings
+def update(
+    held: claimed_leases.ClaimedLease,
+    current: Collection[tuple[base.ResourceType, base.Booking]],
+    settle: datetime.timedelta,
+) -> steps.Next:
+    """Bring Nova in line with what the lease has. Record that it is, once
+    servers on what is given back have had the time to be seen.
 
-    def update(
-        self,
-        held: claimed_leases.ClaimedLease,
-        current: Collection[tuple[base.ResourceType, base.Booking]],
-        now: datetime.datetime,
-    ) -> steps.Next:
-        """Bring Nova in line with what the lease has. Record that it is, once
-        servers on what is given back have had the time to be seen.
-
-        :param current: the lease's reservations
-        :raises: ClaimLost, CloudRefused, CloudUnavailable
-        """
-        # Whole resources leave Nova by this, too.
-        slots = [_update(*each) for each in current]
-        ids = [item.id for item in held.lease.reservations]
-        with self.database.reader() as session:
-            holdings = allocations.holdings(session, ids)
-        giving = [
-            (kind, booking, holdings[booking.reservation.id])
-            for kind, booking in current
-            if isinstance(kind, shrinks.Shrinks)
-            and any(
-                holding.leaving_at is not None
-                for holding in holdings[booking.reservation.id]
-            )
-        ]
-        waiting = self._waits(held, giving, now)
-        if waiting is not None:
-            return waiting
-        parts = [_look(*each) for each in giving]
-        parts += [part for part in slots if part is not None]
-
-        def write(session: api.Session) -> None:
-            if parts:
-                _write(session, held.lease, parts, now)
-
-        held.record(
-            now, prepared=True, status_reason=_reason(parts), then=write
+    :param current: the lease's reservations
+    :param settle: how long a server that was let in may take to be seen
+    :raises: ClaimLost, CloudRefused, CloudUnavailable
+    """
+    # Whole resources leave Nova by this, too.
+    slots = [_update(*each) for each in current]
+    ids = [item.id for item in held.lease.reservations]
+    with held.database.reader() as session:
+        holdings = allocations.holdings(session, ids)
+    giving = [
+        (kind, booking, holdings[booking.reservation.id])
+        for kind, booking in current
+        if isinstance(kind, shrinks.Shrinks)
+        and any(
+            holding.leaving_at is not None
+            for holding in holdings[booking.reservation.id]
         )
-        for part in parts:
-            LOG.info(
-                'Reservation %(id)s has given back %(given)s, and keeps '
-                '%(kept)s',
-                {
-                    'id': part.after.id,
-                    'given': part.given,
-                    'kept': part.left_over,
-                },
-            )
-        return steps.Again()
+    ]
+    waiting = _waits(held, giving, settle)
+    if waiting is not None:
+        return waiting
+    parts = [_look(*each) for each in giving]
+    parts += [part for part in slots if part is not None]
 
-    def _waits(
-        self,
-        held: claimed_leases.ClaimedLease,
-        giving: Collection[
-            tuple[shrinks.Shrinks, base.Booking, Collection[objects.Holding]]
-        ],
-        now: datetime.datetime,
-    ) -> steps.Wait | None:
-        """Return the wait for servers that may still come to what is given
-        back, if any.
+    def write(session: api.Session) -> None:
+        if parts:
+            _write(session, held.lease, parts, held.now)
 
-        :raises: ClaimLost, CloudUnavailable
-        """
-        since = [
-            holding.leaving_at
-            for _, _, holdings in giving
-            for holding in holdings
-            if holding.leaving_at is not None
-        ]
-        if since and now - max(since) < self.options.settle:
-            return steps.Wait(
-                objects.Reason.plain(
-                    'Hosts are being given back: waiting for servers that '
-                    'are on their way'
-                ),
-                SOON,
-            )
-        coming = [
-            server
-            for kind, booking, holdings in giving
-            for server in _awaited(held, kind, booking, holdings, now)
-        ]
-        if not coming:
-            return None
-        count = objects.plural(len(coming), 'server', 'servers')
+    held.record(prepared=True, status_reason=_reason(parts), then=write)
+    for part in parts:
+        LOG.info(
+            'Reservation %(id)s has given back %(given)s, and keeps %(kept)s',
+            {
+                'id': part.after.id,
+                'given': part.given,
+                'kept': part.left_over,
+            },
+        )
+    return steps.Again()
+
+
+def _waits(
+    held: claimed_leases.ClaimedLease,
+    giving: Collection[
+        tuple[shrinks.Shrinks, base.Booking, Collection[objects.Holding]]
+    ],
+    settle: datetime.timedelta,
+) -> steps.Wait | None:
+    """Return the wait for servers that may still come to what is given
+    back, if any.
+
+    :raises: ClaimLost, CloudUnavailable
+    """
+    since = [
+        holding.leaving_at
+        for _, _, holdings in giving
+        for holding in holdings
+        if holding.leaving_at is not None
+    ]
+    if since and held.now - max(since) < settle:
         return steps.Wait(
             objects.Reason.plain(
-                f'Hosts are being given back: waiting for {count} that may '
-                'still come to them: being built, resized or migrated'
+                'Hosts are being given back: waiting for servers that '
+                'are on their way'
             ),
-            BUILDING,
+            SOON,
         )
+    coming = [
+        server
+        for kind, booking, holdings in giving
+        for server in _awaited(held, kind, booking, holdings)
+    ]
+    if not coming:
+        return None
+    count = objects.plural(len(coming), 'server', 'servers')
+    return steps.Wait(
+        objects.Reason.plain(
+            f'Hosts are being given back: waiting for {count} that may '
+            'still come to them: being built, resized or migrated'
+        ),
+        BUILDING,
+    )
 
 
 def _awaited(
@@ -197,7 +188,6 @@ def _awaited(
     kind: shrinks.Shrinks,
     booking: base.Booking,
     holdings: Collection[objects.Holding],
-    now: datetime.datetime,
 ) -> frozenset[str]:
     """Return the servers that may still come to what a reservation gives
     back: nova-conductor uses alternates that were chosen before the mark.
@@ -218,7 +208,6 @@ def _awaited(
     ]
     if coming and unlisted:
         held.record(
-            now,
             then=lambda session: leaving.set_awaited(
                 session, booking.reservation.id, unlisted, coming
             ),

@@ -2,80 +2,73 @@
 """Starts of leases that are due in the same second, in one transaction."""
 
 from collections.abc import Sequence
-import dataclasses
 import datetime
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import leases
 from nova_reservations.engine import claimed_leases
 from nova_reservations.engine import notifications
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import bookings
 from nova_reservations.objects import states
 
 
-@dataclasses.dataclass(eq=False)
-class JointStarts:
-    database: api.Database
-    bookings: bookings.Bookings
-    options: settings.Settings
-    notify: ports.Notifier
+def start(
+    given: Sequence[claimed_leases.Claim],
+    now: datetime.datetime,
+    bookings: bookings.Bookings,
+    notify: ports.Notifier,
+) -> frozenset[str]:
+    """Start the leases whose resources are ready, in one transaction;
+    return their ids.
 
-    def start(
-        self, given: Sequence[claimed_leases.Claim], now: datetime.datetime
-    ) -> frozenset[str]:
-        """Start the leases whose resources are ready, in one transaction;
-        return their ids.
+    Decision 0009: doc/source/decisions/0009-on-the-hour
 
-        Decision 0009: doc/source/decisions/0009-on-the-hour
-
-        :raises: ClaimLost, CloudUnavailable: then none has started
-        """
-        with self.database.reader() as session:
-            found = {
-                lease.id: lease
-                for lease in leases.get_all(
-                    session, [claim.lease_id for claim in given]
-                )
-            }
-            earlier = allocations.predecessors(session, found.values())
-        ready = {
-            claim.lease_id: claimed_leases.ClaimedLease(
-                self.database, claim, found[claim.lease_id]
+    :raises: ClaimLost, CloudUnavailable: then none has started
+    """
+    database, options = bookings.database, bookings.options
+    with database.reader() as session:
+        found = {
+            lease.id: lease
+            for lease in leases.get_all(
+                session, [claim.lease_id for claim in given]
             )
-            for claim in given
-            if claim.lease_id in found.keys() - earlier.keys()
-            and self._is_startable(claim, found[claim.lease_id], now)
         }
-        for kind, booking in self.bookings.of([*ready.values()], now):
-            if not kind.is_ready(booking):
-                ready.pop(booking.lease.id, None)
-        claimed_leases.activate(
-            self.database, ready.values(), now, self.options
+        earlier = allocations.predecessors(session, found.values())
+    ready = {
+        claim.lease_id: claimed_leases.ClaimedLease(
+            database, claim, found[claim.lease_id], now
         )
-        for held in ready.values():
-            self.notify(
-                notifications.event(states.EventType.START),
-                notifications.payload(held.lease),
-            )
-        return frozenset(ready)
+        for claim in given
+        if claim.lease_id in found.keys() - earlier.keys()
+        and _is_startable(claim, found[claim.lease_id], now, bookings)
+    }
+    for kind, booking in bookings.of([*ready.values()], now):
+        if not kind.is_ready(booking):
+            ready.pop(booking.lease.id, None)
+    claimed_leases.activate(database, ready.values(), now, options)
+    for held in ready.values():
+        notify(
+            notifications.event(states.EventType.START),
+            notifications.payload(held.lease),
+        )
+    return frozenset(ready)
 
-    def _is_startable(
-        self,
-        claim: claimed_leases.Claim,
-        lease: objects.Lease,
-        now: datetime.datetime,
-    ) -> bool:
-        """Return whether only the start is left to do, if the resources are
-        ready; the lease may have changed since it was claimed."""
-        return (
-            lease.attempt == claim.attempt
-            and lease.claimed_by is not None
-            # A lease of a switched-off type must not hold up the others.
-            and self.bookings.knows(lease)
-            and steps.starts_at_once(lease, now, self.options)
-        )
+
+def _is_startable(
+    claim: claimed_leases.Claim,
+    lease: objects.Lease,
+    now: datetime.datetime,
+    bookings: bookings.Bookings,
+) -> bool:
+    """Return whether only the start is left to do, if the resources are
+    ready; the lease may have changed since it was claimed."""
+    return (
+        lease.attempt == claim.attempt
+        and lease.claimed_by is not None
+        # A lease of a switched-off type must not hold up the others.
+        and bookings.knows(lease)
+        and steps.starts_at_once(lease, now, bookings.options)
+    )

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 from typing import Any
 
@@ -53,9 +54,7 @@ RARELY = datetime.timedelta(seconds=15)
 SELDOM = datetime.timedelta(seconds=60)
 """The time between two looks at something that an operator has to mend."""
 
-Perform = Callable[
-    [claimed_leases.ClaimedLease, datetime.datetime], steps.Next
-]
+Perform = Callable[[claimed_leases.ClaimedLease], steps.Next]
 """Takes one step of a lease; returns what follows it.
 
 May raise ClaimLost, and CloudUnavailable, after which the same step is taken
@@ -63,39 +62,32 @@ again.
 """
 
 
-class Lifecycle:
+@dataclasses.dataclass(eq=False)
+class Lifecycle(means.UseCase):
     """:ivar steps: step of a lease -> what performs it."""
 
-    def __init__(
-        self,
-        means: means.Means,
-        clock: Callable[[], datetime.datetime],
-        queue: retry.Retries,
-        best_effort_leases: best_effort.BestEffort,
-        actions: offered.Actions,
-        monitors: monitoring.Monitoring,
-        healer: healing.Healing,
-    ) -> None:
-        database, options, notify = means.database, means.options, means.notify
-        self.database = database
-        self.options = options
-        self.notify = notify
-        self.clock = clock
-        self.queue = queue
-        self.best_effort_leases = best_effort_leases
-        self.bookings = bookings.Bookings(database, means.types, options)
+    clock: Callable[[], datetime.datetime]
+    queue: retry.Retries
+    best_effort_leases: best_effort.BestEffort
+    actions: offered.Actions
+    monitors: monitoring.Monitoring
+    healer: healing.Healing
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
+        self.bookings = bookings.Bookings(
+            self.database, self.types, self.options
+        )
         self.lost_at_starts = lost_at_starts.LostAtStarts(
-            database, monitors, healer
+            self.database, self.monitors, self.healer
         )
-        self.joint_starts = joint_starts.JointStarts(
-            database, self.bookings, options, notify
+        self.ends = ends.Ends(
+            self.bookings, self.options, self.notify, self.actions
         )
-        self.ends = ends.Ends(self.bookings, options, notify, actions)
-        self.given_back = given_back.GivenBack(database, options)
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
             steps.Step.RESOLVE: self._resolve,
-            steps.Step.DRAIN: self._empty_hosts,
+            steps.Step.DRAIN: self.best_effort_leases.advance,
             steps.Step.PREPARE: self._prepare,
             steps.Step.START: self._start,
             steps.Step.MISS: self._miss,
@@ -125,7 +117,9 @@ class Lifecycle:
         one.
         """
         try:
-            started = self.joint_starts.start(given, self.clock())
+            started = joint_starts.start(
+                given, self.clock(), self.bookings, self.notify
+            )
         except (
             exception.ClaimLost,
             exception.ClocksDisagree,
@@ -147,17 +141,16 @@ class Lifecycle:
         is about other rows, and may last.
         """
         in_vain: int | None = None
-        while (held := claimed_leases.read(self.database, claim)) is not None:
-            now = self.clock()
-            step = steps.step(held.lease, now, self.options)
+        while (held := self._read(claim)) is not None:
+            step = steps.step(held.lease, held.now, self.options)
             if step is None:
-                due_at = steps.due_at(held.lease, now, self.options)
+                due_at = steps.due_at(held.lease, held.now, self.options)
                 if held.release(due_at):
                     return
                 continue
             seen = held.lease
             try:
-                follows = self._take(step, held, now)
+                follows = self._take(step, held)
             except exception.ClaimLost as error:
                 if in_vain == seen.version:
                     LOG.warning(
@@ -179,17 +172,21 @@ class Lifecycle:
                     if self._put_off(claim, seen, length):
                         return
 
+    def _read(
+        self, claim: claimed_leases.Claim
+    ) -> claimed_leases.ClaimedLease | None:
+        return claimed_leases.read(self.database, claim, self.clock)
+
     def _take(
         self,
         step: steps.Step,
         held: claimed_leases.ClaimedLease,
-        now: datetime.datetime,
     ) -> steps.Next:
         """:raises: ClaimLost"""
         seen = held.lease
         log = LOG.info
         try:
-            follows = self.steps[step](held, now)
+            follows = self.steps[step](held)
         except exception.ClaimLost:
             # Our changes of placement stand, whoever holds the lease by now.
             claimed_leases.keep_provider_changes(
@@ -208,7 +205,7 @@ class Lifecycle:
             self.database, held.provider_changes
         )
         if isinstance(follows, steps.Wait) and follows.reason is not None:
-            held.explain(now, follows.reason, log)
+            held.explain(follows.reason, log)
         return follows
 
     def _put_off(
@@ -220,75 +217,60 @@ class Lifecycle:
         """Give the lease back until later; return False if a request has
         deleted it since it was seen, or has changed its next step: that must
         not wait."""
-        held = claimed_leases.read(self.database, claim)
+        held = self._read(claim)
         if held is None:
             return True
-        now = self.clock()
         deleted = states.Lease.DELETING in (held.lease.status, seen.status)
         if (deleted and held.lease.status != seen.status) or steps.step(
-            held.lease, now, self.options
-        ) is not steps.step(seen, now, self.options):
+            held.lease, held.now, self.options
+        ) is not steps.step(seen, held.now, self.options):
             return False
         return held.release(steps.put_off(held.lease, self.clock(), wait))
 
-    def _wait_on(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
-        self.queue.look(held.lease, now)
+    def _wait_on(self, held: claimed_leases.ClaimedLease) -> steps.Next:
+        self.queue.look(held.lease, held.now)
         return steps.Over()
 
-    def _empty_hosts(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
-        return self.best_effort_leases.advance(held.lease, now, held.check)
-
-    def _resolve(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def _resolve(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Find out what became of a request that was never answered."""
         if any(
             kind.exists(booking)
-            for kind, booking in self.bookings.of([held], now)
+            for kind, booking in self.bookings.of([held], held.now)
         ):
-            held.record(now, status=states.Lease.PENDING)
+            held.record(status=states.Lease.PENDING)
             return steps.Again()
         return self._fail(
             held,
-            now,
             objects.Reason.plain(
                 'The request that was to make its servers has made none'
             ),
         )
 
-    def _prepare(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def _prepare(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
-            held.record(now, in_nova=True)
-        current = list(self.bookings.of([held], now))
-        if self.lost_at_starts.replaced(held.lease, current, now):
+            held.record(in_nova=True)
+        current = list(self.bookings.of([held], held.now))
+        if self.lost_at_starts.replaced(held, current):
             return steps.Again()
         try:
             waits = _prepare_each(current)
         except (exception.HostRefused, exception.Hopeless) as error:
-            return self._refused(held, current, error, now)
+            return self._refused(held, current, error)
         if waits:
             return steps.Wait(
                 objects.Reason.join(waits),
-                _between_looks(now - held.lease.created_at),
+                _between_looks(held.now - held.lease.created_at),
             )
         columns: dict[str, Any] = {'prepared': True, 'status_reason': None}
         if held.lease.why is None:
             # Owners must not notice that resources are prepared anew because
             # a promise has moved.
             columns['updated_at'] = held.lease.updated_at
-        held.record(now, **columns)
+        held.record(**columns)
         return steps.Again()
 
-    def _start(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def _start(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Give the lease its resources."""
         with self.database.reader() as session:
             earlier = allocations.predecessors(session, [held.lease])
@@ -298,36 +280,35 @@ class Lifecycle:
             # From here on no request moves the lease, or gives it other
             # resources.
             held.record(
-                now,
                 status=states.Lease.STARTING,
                 status_reason=None,
                 in_nova=True,
                 events={states.EventType.START: states.Event.IN_PROGRESS},
             )
-        current = list(self.bookings.of([held], now))
-        if self.lost_at_starts.replaced(held.lease, current, now):
+        current = list(self.bookings.of([held], held.now))
+        if self.lost_at_starts.replaced(held, current):
             return steps.Again()
         if self.lost_at_starts.is_too_little(held.lease, current):
-            return self._fail(held, now, lost_at_starts.NOT_AT_ALL)
+            return self._fail(held, lost_at_starts.NOT_AT_ALL)
         wholes = [each for each in current if each[1].parts]
         try:
             waits = _start_each(each for each in current if not each[1].parts)
             if not waits and wholes:
-                if _let_in(held, now):
+                if _let_in(held):
                     return steps.Again()
                 waits = _start_each(wholes)
         except exception.NamedResourceTaken as error:
-            self._lose(held, now, error)
+            self._lose(held, error)
             return steps.Again()
         except exception.CloudRefused as error:
-            return self._refused(held, current, error, now)
+            return self._refused(held, current, error)
         if waits:
             start = held.lease.event(states.EventType.START)
-            begun = (start and start.updated_at) or now
+            begun = (start and start.updated_at) or held.now
             return steps.Wait(
-                objects.Reason.join(waits), _between_looks(now - begun)
+                objects.Reason.join(waits), _between_looks(held.now - begun)
             )
-        claimed_leases.activate(self.database, [held], now, self.options)
+        claimed_leases.activate(self.database, [held], held.now, self.options)
         self.notify(
             notifications.event(states.EventType.START),
             notifications.payload(held.lease),
@@ -337,54 +318,48 @@ class Lifecycle:
     def _lose(
         self,
         held: claimed_leases.ClaimedLease,
-        now: datetime.datetime,
         error: exception.NamedResourceTaken,
     ) -> None:
         """Record that a resource has failed, so that the lease starts without
         it. The monitor sees when it is free again."""
         LOG.warning('Lease %s: %s', held.lease.id, error)
         resource: objects.Resource = error.values['resource']
-        failed = objects.Condition(down_since=now)
+        failed = objects.Condition(down_since=held.now)
 
         def write(session: api.Session) -> None:
-            conditions.set_condition(session, resource.id, failed, now)
-            tasks.hurry(session, rows.HEAL, now)
+            conditions.set_condition(session, resource.id, failed, held.now)
+            tasks.hurry(session, rows.HEAL, held.now)
 
-        held.record(now, then=write)
+        held.record(then=write)
 
     def _refused(
         self,
         held: claimed_leases.ClaimedLease,
         current: lost_at_starts.Current,
         error: exception.CloudRefused,
-        now: datetime.datetime,
     ) -> steps.Next:
         """Go on without hosts that can not be used; give up whatever else was
         refused."""
         if isinstance(
             error, exception.HostRefused
-        ) and self.lost_at_starts.lose(error, current, now):
+        ) and self.lost_at_starts.lose(error, current, held.now):
             return steps.Again()
-        return self._fail(held, now, objects.Reason.of(error))
+        return self._fail(held, objects.Reason.of(error))
 
-    def _miss(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def _miss(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Give up a start that the lease's own end has overtaken."""
         why = held.lease.why or objects.Reason.plain('no worker was there')
         return self._fail(
-            held, now, why.after('It could not be started before its end: ')
+            held, why.after('It could not be started before its end: ')
         )
 
     def _fail(
         self,
         held: claimed_leases.ClaimedLease,
-        now: datetime.datetime,
         reason: objects.Reason,
     ) -> steps.Next:
         """Record that the start is given up, before anything is undone."""
         held.record(
-            now,
             status=states.Lease.ERROR,
             status_reason=reason,
             prepared=False,
@@ -403,14 +378,12 @@ class Lifecycle:
         )
         return steps.Again()
 
-    def _update(
-        self, held: claimed_leases.ClaimedLease, now: datetime.datetime
-    ) -> steps.Next:
+    def _update(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         """Bring Nova in line with resources that were added, or replaced, or
         are given back."""
-        current = list(self.bookings.of([held], now))
+        current = list(self.bookings.of([held], held.now))
         try:
-            return self.given_back.update(held, current, now)
+            return given_back.update(held, current, self.options.settle)
         except exception.CloudRefused as error:
             LOG.warning(
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
@@ -458,7 +431,7 @@ def _start_each(
     ]
 
 
-def _let_in(held: claimed_leases.ClaimedLease, now: datetime.datetime) -> bool:
+def _let_in(held: claimed_leases.ClaimedLease) -> bool:
     """Let servers land in the parts of a lease from now on, because the start
     of the whole may create some. Return False if they could already."""
     closed = {
@@ -468,7 +441,7 @@ def _let_in(held: claimed_leases.ClaimedLease, now: datetime.datetime) -> bool:
         and item.status != states.Reservation.ACTIVE
     }
     if closed:
-        held.record(now, reservations=closed)
+        held.record(reservations=closed)
     return bool(closed)
 
 

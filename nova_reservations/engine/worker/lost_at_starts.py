@@ -17,6 +17,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
+from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
 from nova_reservations.objects import states
@@ -59,7 +60,7 @@ class LostAtStarts:
         return bool(names)
 
     def replaced(
-        self, lease: objects.Lease, current: Current, now: datetime.datetime
+        self, held: claimed_leases.ClaimedLease, current: Current
     ) -> bool:
         """Give a lease that has not begun others for hosts that are lost;
         return whether that has changed it.
@@ -69,9 +70,9 @@ class LostAtStarts:
         :raises: Contended
         """
         return (
-            not lease.is_used
+            not held.lease.is_used
             and self._has_lost(current)
-            and self.healer.heal_lease(lease.id, now)
+            and self.healer.heal_lease(held.lease.id, held.now)
         )
 
     def _has_lost(self, current: Current) -> bool:

@@ -10,7 +10,7 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import exception
-from nova_reservations.db import api
+from nova_reservations import ports
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import healing as rows
 from nova_reservations.db.leases import freed_capacity
@@ -18,14 +18,13 @@ from nova_reservations.db.leases import server_failures as server_rows
 from nova_reservations.db.resources import closings
 from nova_reservations.db.resources import drainable_hosts as drainable_rows
 from nova_reservations.db.resources import hosts as host_rows
-from nova_reservations.engine import settings
+from nova_reservations.engine.booking import means
 from nova_reservations.engine.emptying import drainable_hosts
 from nova_reservations.engine.healing import healing
 from nova_reservations.engine.healing import monitoring
 from nova_reservations.engine.healing import server_failures
 from nova_reservations.engine.leases import idempotency
 from nova_reservations.engine.outlook import refused_demand
-from nova_reservations.engine.pool import enrolment
 from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
@@ -71,26 +70,31 @@ LONG = datetime.timedelta(hours=1)
 """The patience for tasks that look at a whole cloud, page by page."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Tasks:
+@dataclasses.dataclass(eq=False)
+class Tasks(means.UseCase):
     """The tasks of one cloud, and the use cases that perform them."""
 
-    database: api.Database
-    options: settings.Settings
+    cloud: ports.Cloud
     hosts: hosts.Hosts
-    enrolment: enrolment.Enrolment
-    sweep: leftovers.Sweep
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    deleted_servers: deleted_servers.DeletedServers
-    unused_leases: unused_leases.UnusedLeases
-    server_failures: server_failures.ServerFailures
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     demand: refused_demand.RefusedDemand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
-    late_servers: late_servers.LateServers
+
+    def __post_init__(self, means: means.Means) -> None:
+        super().__post_init__(means)
+        database, cloud, options = self.database, self.cloud, self.options
+        self.sweep = leftovers.Sweep(database, cloud)
+        self.deleted_servers = deleted_servers.DeletedServers(database, cloud)
+        self.unused_leases = unused_leases.UnusedLeases(
+            database, cloud, self.types, options, self.notify
+        )
+        self.server_failures = server_failures.ServerFailures(
+            database, cloud, options, self.notify
+        )
 
     def all(self) -> list[Task]:
         refresh = self.options.host_refresh_interval
@@ -102,7 +106,10 @@ class Tasks:
         return [
             Task(host_rows.REFRESH, refresh, LONG, self._refresh_hosts),
             Task(
-                closings.TASK, refresh, PATIENCE, self.enrolment.complete_all
+                closings.TASK,
+                refresh,
+                PATIENCE,
+                self.hosts.enrolment.complete_all,
             ),
             Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
             Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
@@ -134,7 +141,7 @@ class Tasks:
 
     def _purge(self, now: datetime.datetime) -> None:
         # First, because purged leases can not tell any more when they ended.
-        self.late_servers.end(now)
+        late_servers.end(self.database, now)
         self.purge.run(now)
 
     def _tell_of_leases(self, now: datetime.datetime) -> None:

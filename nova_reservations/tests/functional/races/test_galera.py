@@ -149,7 +149,7 @@ def test_a_claim_that_was_taken_over_is_lost_where_it_seems_to_stand(
 ):
     claim = take(region, region.lease(), region.now)
     node.catch_up()
-    held = claimed_leases.read(behind.database, claim)
+    held = claimed_leases.read(behind.database, claim, lambda: region.now)
     held.check()
     with node.lagging():
         take(region, held.lease, region.now + claimed_leases.DURATION)
