@@ -92,10 +92,6 @@ class Series(means.UseCase):
     enforcement: enforcement.Enforcement
     at_once: at_once.AtOnce
 
-    def __post_init__(self, means: means.Means) -> None:
-        super().__post_init__(means)
-        self.plans = series_plans.SeriesPlans(means)
-
     def get(self, series_id: str) -> list[objects.Lease]:
         """Return the leases of the series, in the order of their start.
 
@@ -172,8 +168,13 @@ class Series(means.UseCase):
         attempt: transactions.Attempt,
     ) -> Made:
         """:raises: InvalidInput, NotEnoughResources, Conflict"""
-        plans = self.plans.plan(
-            session, drafts, now, attempt, partial=repeat.partial
+        plans = series_plans.plan(
+            self.allocations,
+            session,
+            drafts,
+            now,
+            attempt,
+            partial=repeat.partial,
         )
         refused = {each.lease.id for each in plans.refused}
         made = [lease for lease in drafts if lease.id not in refused]

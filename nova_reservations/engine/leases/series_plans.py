@@ -21,7 +21,6 @@ from nova_reservations.db import api
 from nova_reservations.engine import budgets
 from nova_reservations.engine import transactions
 from nova_reservations.engine.booking import allocations
-from nova_reservations.engine.booking import means
 from nova_reservations.engine.booking import queue
 from nova_reservations.engine.booking import replanning
 from nova_reservations.objects import amounts
@@ -67,93 +66,49 @@ class Plans:
         return found
 
 
+def plan(
+    plans: allocations.Allocations,
+    session: api.Session,
+    drafts: Sequence[objects.Lease],
+    now: datetime.datetime,
+    attempt: transactions.Attempt,
+    *,
+    partial: bool,
+) -> Plans:
+    """Return what each of the leases gets, or that it is refused. Nothing is
+    written.
+
+    :param drafts: in the order of their start
+    :param partial: whether to plan the other leases if one is refused
+    :raises: Conflict, InvalidInput
+    :raises: Crowded if room is to be searched outside of the transaction
+    """
+    if isinstance(attempt.room, Plans):
+        # Workers may have begun to try leases since the room was found.
+        _check_queue(session, drafts, now)
+        return attempt.room
+    series = _Series(plans, drafts, now, attempt, partial)
+    if attempt.searches:
+        return series.search_room(session)
+    return series.plan(session)
+
+
 @dataclasses.dataclass(eq=False)
-class SeriesPlans(means.UseCase):
-    def plan(
-        self,
-        session: api.Session,
-        drafts: Sequence[objects.Lease],
-        now: datetime.datetime,
-        attempt: transactions.Attempt,
-        *,
-        partial: bool,
-    ) -> Plans:
-        """Return what each of the leases gets, or that it is refused. Nothing
-        is written.
-
-        :param drafts: in the order of their start
-        :param partial: whether to plan the other leases if one is refused
-        :raises: Conflict, InvalidInput
-        :raises: Crowded if room is to be searched outside of the transaction
-        """
-        if isinstance(attempt.room, Plans):
-            # Workers may have begun to try leases since the room was found.
-            _check_queue(session, drafts, now)
-            return attempt.room
-        series = _Series(self, drafts, now, attempt, partial)
-        if attempt.searches:
-            return series.search(session)
-        return series.plan(session)
-
-    def beside(self, planned: _Planned, lease: objects.Lease) -> search.Beside:
-        """Return what planned leases have while the lease has its
-        resources."""
-        cleaning = self.options.cleaning_time
-        window = self._window(lease)
-        taken: dict[int, amounts.Amounts | None] = {}
-        least = 0
-        for each in planned.values():
-            for wanted in each.wanted:
-                if not wanted.window.padded(cleaning).overlaps(window):
-                    continue
-                least += wanted.demand.least
-                # Shares need no time for cleaning between them.
-                touches = not wanted.window.overlaps(window)
-                for key, slots in each.slots[wanted.reservation_id].items():
-                    others = taken.get(key, amounts.NOTHING)
-                    taken[key] = (
-                        None
-                        if others is None or wanted.demand.exclusive
-                        else others
-                        + wanted.demand.slot * (0 if touches else slots)
-                    )
-        return search.Beside(taken, least)
-
-    def _window(self, lease: objects.Lease) -> interval.Interval:
-        """Return the time in which the lease has any of its resources."""
-        windows = [
-            self.types.window(lease, item) for item in lease.reservations
-        ]
-        return interval.Interval(
-            lease.start_date,
-            max((each.end for each in windows), default=lease.end_date),
-        )
-
-
 class _Series:
     """Plans for the leases of one series, one after the other.
 
     :ivar partial: whether to plan the other leases if one is refused.
     """
 
-    def __init__(
-        self,
-        plans: SeriesPlans,
-        drafts: Sequence[objects.Lease],
-        now: datetime.datetime,
-        attempt: transactions.Attempt,
-        partial: bool,
-    ) -> None:
-        self.all_plans = plans
-        self.types = plans.types
-        self.options = plans.options
-        self.plans = plans.allocations
-        self.drafts = drafts
-        self.now = now
-        self.attempt = attempt
-        self.partial = partial
-        self.planned: _Planned = {}
-        self.refused: list[Refused] = []
+    plans: allocations.Allocations
+    drafts: Sequence[objects.Lease]
+    now: datetime.datetime
+    attempt: transactions.Attempt
+    partial: bool
+    planned: _Planned = dataclasses.field(default_factory=dict, init=False)
+    refused: list[Refused] = dataclasses.field(
+        default_factory=list, init=False
+    )
 
     def plan(self, session: api.Session) -> Plans:
         """Return the plans if there is room for all leases as it is.
@@ -165,11 +120,12 @@ class _Series:
                 self._plan(session, lease, explain=False)
             except exception.NotEnoughResources:
                 raise exception.Crowded(
-                    functools.partial(self.search, first=number), id=lease.id
+                    functools.partial(self.search_room, first=number),
+                    id=lease.id,
                 ) from None
         return Plans(self.planned, ())
 
-    def search(
+    def search_room(
         self,
         session: api.Session,
         first: int = 0,
@@ -215,7 +171,43 @@ class _Series:
         return allocations.Terms(
             best_fit=self.attempt.number == 1,
             attempt=self.attempt,
-            beside=self.all_plans.beside(self.planned, lease),
+            beside=self._beside(self.planned, lease),
+        )
+
+    def _beside(
+        self, planned: _Planned, lease: objects.Lease
+    ) -> search.Beside:
+        """Return what planned leases have while the lease has its
+        resources."""
+        cleaning = self.plans.options.cleaning_time
+        window = self._window(lease)
+        taken: dict[int, amounts.Amounts | None] = {}
+        least = 0
+        for each in planned.values():
+            for wanted in each.wanted:
+                if not wanted.window.padded(cleaning).overlaps(window):
+                    continue
+                least += wanted.demand.least
+                # Shares need no time for cleaning between them.
+                touches = not wanted.window.overlaps(window)
+                for key, slots in each.slots[wanted.reservation_id].items():
+                    others = taken.get(key, amounts.NOTHING)
+                    taken[key] = (
+                        None
+                        if others is None or wanted.demand.exclusive
+                        else others
+                        + wanted.demand.slot * (0 if touches else slots)
+                    )
+        return search.Beside(taken, least)
+
+    def _window(self, lease: objects.Lease) -> interval.Interval:
+        """Return the time in which the lease has any of its resources."""
+        windows = [
+            self.plans.types.window(lease, item) for item in lease.reservations
+        ]
+        return interval.Interval(
+            lease.start_date,
+            max((each.end for each in windows), default=lease.end_date),
         )
 
     def _might_move(
@@ -235,7 +227,7 @@ class _Series:
             wanted,
             search.Search(
                 self.now,
-                self.options.cleaning_time,
+                self.plans.options.cleaning_time,
                 beside=terms.beside,
             ),
         )
@@ -249,11 +241,12 @@ class _Series:
         ]
         found = replanning.Promises(
             session,
-            self.types,
+            self.plans.types,
             wanted[0][0].demand.resource_type,
-            search.Search(self.now, self.options.cleaning_time),
+            search.Search(self.now, self.plans.options.cleaning_time),
         ).find_each(
-            wanted, replanning.SearchLimits(self.options.replan_limit, budget)
+            wanted,
+            replanning.SearchLimits(self.plans.options.replan_limit, budget),
         )
         refused = found.room.refused
         planned = {
@@ -291,13 +284,13 @@ class _Series:
         planned: _Planned,
     ) -> exception.NotEnoughResources:
         """Return why there is no room for a lease even if promises move."""
-        terms = allocations.Terms(beside=self.all_plans.beside(planned, lease))
+        terms = allocations.Terms(beside=self._beside(planned, lease))
         try:
             self.plans.plan(session, lease, self.now, terms)
         except exception.NotEnoughResources as refusal:
             return refusal
-        return self.types.shortage(
-            self.types.planned(lease).values(),
+        return self.plans.types.shortage(
+            self.plans.types.planned(lease).values(),
             'too few are free for all leases of the series',
         )
 

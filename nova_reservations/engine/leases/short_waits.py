@@ -12,8 +12,6 @@ Decision 0065: doc/source/decisions/0065-usable-when-answered
 """
 
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import dataclasses
 import datetime
 import threading
@@ -71,50 +69,37 @@ class ShortWaits:
 
         :raises: DatabaseUnavailable
         """
-        with self._place() as is_free:
-            if not is_free:
-                return False
-            now = self.now()
-            self._watch(
-                lambda session: access.is_due(session, reservation_id, now)
-            )
-            return True
+        now = self.now()
+        return self._wait(
+            lambda session: access.is_due(session, reservation_id, now)
+        )
 
     def for_update(self, lease_id: str) -> bool:
         """Wait until Nova is in line with an active lease that was changed.
 
         :raises: DatabaseUnavailable
         """
-        with self._place() as is_free:
-            if is_free:
-                self._watch(
-                    lambda session: leases.is_being_updated(session, lease_id)
-                )
-            return is_free
+        return self._wait(
+            lambda session: leases.is_being_updated(session, lease_id)
+        )
 
     def for_end(self, resource_id: int) -> bool:
         """Wait until nobody has a resource that only ending leases have.
 
         :raises: DatabaseUnavailable
         """
-        with self._place() as is_free:
-            if is_free:
-                self._watch(
-                    lambda session: leaving.is_left_by_all(
-                        session, resource_id
-                    )
-                )
-            return is_free
+        return self._wait(
+            lambda session: leaving.is_left_by_all(session, resource_id)
+        )
 
-    @contextlib.contextmanager
-    def _place(self) -> Iterator[bool]:
-        """Take a place to wait, if one is free; yield whether it was."""
-        is_free = self._places.acquire(blocking=False)
+    def _wait(self, goes_on: Callable[[api.Session], bool]) -> bool:
+        if not self._places.acquire(blocking=False):
+            return False
         try:
-            yield is_free
+            self._watch(goes_on)
+            return True
         finally:
-            if is_free:
-                self._places.release()
+            self._places.release()
 
     def _watch(self, goes_on: Callable[[api.Session], bool]) -> None:
         if not self._look(goes_on):
