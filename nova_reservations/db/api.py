@@ -217,7 +217,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except db_exc.DBDeadlock as error:
-        if _is_locked(error):
+        if is_locked(error):
             raise exception.LockedTooLong(reason=_cause(error)) from error
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
@@ -238,7 +238,7 @@ def translated() -> Iterator[None]:
     ) as error:
         if _is_refused(error):
             raise
-        if _is_locked(error):
+        if is_locked(error):
             raise exception.LockedTooLong(reason=_cause(error)) from error
         if logins.is_refused(error):
             raise exception.DatabaseRefused(reason=_cause(error)) from error
@@ -268,7 +268,7 @@ def _is_refused(error: Exception) -> bool:
     return orig is not None and orig.args[:1] in _CHECK_VIOLATED
 
 
-def _is_locked(error: Exception) -> bool:
+def is_locked(error: Exception) -> bool:
     """Return whether a statement has waited for a lock for too long. oslo.db
     calls that a deadlock on MySQL, and does not know it on PostgreSQL."""
     orig = getattr(getattr(error, 'inner_exception', error), 'orig', None)

@@ -153,7 +153,7 @@ def page(
         if after is None:
             raise lease_pages.no_marker(query)
     if after is not None:
-        conditions.append(lease_pages.beyond(columns, after, query.descending))
+        conditions.append(pages.beyond(columns, after, query.descending))
     order = sa.desc if query.descending else sa.asc
     rows = session.execute(
         sa.select(DELETED)

@@ -99,16 +99,11 @@ def _pages(
 
 
 def _beyond(table: sa.Table, last: sa.Row[Any]) -> sa.ColumnElement[bool]:
-    later = sa.and_(
-        table.c.started_at >= last.started_at,
-        sa.or_(table.c.started_at > last.started_at, table.c.id > last.id),
-    )
+    columns = [table.c.ended_at, table.c.started_at, table.c.id]
     if last.ended_at is None:
-        return later
-    return sa.and_(
-        table.c.ended_at >= last.ended_at,
-        sa.or_(table.c.ended_at > last.ended_at, later),
-    )
+        del columns[0]
+    after = [getattr(last, column.name) for column in columns]
+    return pages.beyond(columns, after, descending=False)
 
 
 _OF_HOSTS: Mapping[str, sa.ColumnElement[Any]] = {

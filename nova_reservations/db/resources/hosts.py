@@ -330,12 +330,8 @@ def _after(
         raise exception.InvalidInput(
             reason=f'marker {query.marker} is no host'
         )
-    last, last_id = marker
-    if query.descending:
-        return sa.or_(
-            key < last, sa.and_(key == last, RESOURCE.c.id < last_id)
-        )
-    return sa.or_(key > last, sa.and_(key == last, RESOURCE.c.id > last_id))
+    columns = [key, RESOURCE.c.id]
+    return pages.beyond(columns, tuple(marker), query.descending)
 
 
 def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
