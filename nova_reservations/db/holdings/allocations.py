@@ -181,7 +181,8 @@ def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
     """
     forget_amounts(session, *conditions)
     count = 0
-    for page in _pages(session, *conditions):
+    ids = session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
+    for page in pages.of(ids):
         session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
         count += len(page)
     return count
@@ -208,14 +209,6 @@ def forget_amounts(
                     AMOUNT.c.allocation_id.in_(page),
                 )
             )
-
-
-def _pages(
-    session: orm.Session, *conditions: sa.ColumnElement[bool]
-) -> Iterator[list[int]]:
-    return pages.of(
-        session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
-    )
 
 
 def holdings(

@@ -14,11 +14,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import interval
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
 
 MOST = 1000
 """The most leases that are returned."""
@@ -74,9 +76,8 @@ def cordoned_at(
 
     :raises: NotFound
     """
-    resource = models.table(models.Resource)
     row = session.execute(
-        sa.select(resource.c.cordoned_at).where(resource.c.id == resource_id)
+        sa.select(RESOURCE.c.cordoned_at).where(RESOURCE.c.id == resource_id)
     ).first()
     if row is None:
         raise exception.NotFound(kind='Resource', id=resource_id)
@@ -92,15 +93,8 @@ def set_cordoned(
 ) -> None:
     """Keep new leases off the resource, or not any more; plans that were made
     before fail."""
-    resource = models.table(models.Resource)
-    session.execute(
-        sa.update(resource)
-        .where(resource.c.id == resource_id)
-        .values(
-            cordoned_at=cordoned_at,
-            generation=resource.c.generation + 1,
-            updated_at=now,
-        )
+    resources.change(
+        session, resource_id, cordoned_at=cordoned_at, updated_at=now
     )
 
 
@@ -112,10 +106,9 @@ def set_emptied(
 ) -> None:
     """Request that the servers of leases that have left the resource are moved
     off it, or end that request."""
-    resource = models.table(models.Resource)
     session.execute(
-        sa.update(resource)
-        .where(resource.c.id == resource_id)
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
         .values(emptied_at=emptied_at, updated_at=now)
     )
 

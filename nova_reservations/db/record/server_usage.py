@@ -174,13 +174,7 @@ def leave(
     now: datetime.datetime,
 ) -> None:
     """Record that the servers are gone."""
-    for page in pages.of(server_uuids):
-        rows = session.execute(
-            sa.select(USAGE.c.id, USAGE.c.started_at).where(
-                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
-            )
-        )
-        _end(session, {row.id: row.started_at for row in rows}, now)
+    _end(session, _present(session, server_uuids), now)
 
 
 def move_out(
@@ -262,13 +256,7 @@ def places(
 
 def forget(session: orm.Session, server_uuids: Collection[str]) -> None:
     """Forget servers that were to be created, and were not."""
-    for page in pages.of(server_uuids):
-        ids = session.scalars(
-            sa.select(USAGE.c.id).where(
-                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
-            )
-        ).all()
-        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(ids)))
+    pages.delete(session, USAGE.c.id, _present(session, server_uuids))
 
 
 def of(
@@ -357,6 +345,22 @@ def _going_on(
                 USAGE.c.ended_at.is_(None),
             )
             .with_for_update()
+        )
+    }
+
+
+def _present(
+    session: orm.Session, server_uuids: Collection[str]
+) -> dict[int, datetime.datetime]:
+    """Return row id -> when it began, of the servers that are in any
+    reservation."""
+    return {
+        row.id: row.started_at
+        for page in pages.of(server_uuids)
+        for row in session.execute(
+            sa.select(USAGE.c.id, USAGE.c.started_at).where(
+                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
+            )
         )
     }
 
