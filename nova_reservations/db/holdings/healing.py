@@ -94,10 +94,10 @@ def needing_repair(
             *held_rows.has(ALLOCATION.c),
         )
     )
-    held = holding.where(*begins)
-    disabled = holding.join(
+    by_resource = holding.join(
         RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    ).where(
+    )
+    disabled = by_resource.where(
         RESOURCE.c.hold == states.Hold.DISABLED,
         # A lease that began before the resource was disabled may go on.
         sa.or_(
@@ -105,9 +105,7 @@ def needing_repair(
             LEASE.c.start_date > RESOURCE.c.held_since,
         ),
     )
-    cordoned = holding.join(
-        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    ).where(
+    cordoned = by_resource.where(
         RESOURCE.c.cordoned_at.is_not(None),
         LEASE.c.status == states.Lease.PENDING,
     )
@@ -117,12 +115,13 @@ def needing_repair(
     ids: set[str] = set()
     for statement in (
         sa.select(LEASE.c.id).where(LEASE.c.degraded == sa.true(), opened),
-        held.join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id).where(
-            RESOURCE.c.down_since.is_not(None)
-        ),
+        by_resource.where(*begins, RESOURCE.c.down_since.is_not(None)),
         disabled,
         cordoned,
-        held.join(left, left.c.resource_id == ALLOCATION.c.resource_id).where(
+        holding.join(
+            left, left.c.resource_id == ALLOCATION.c.resource_id
+        ).where(
+            *begins,
             left.c.replaced_at.is_not(None),
             left.c.released == sa.false(),
             left.c.reservation_id != ALLOCATION.c.reservation_id,
