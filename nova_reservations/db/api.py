@@ -343,10 +343,7 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
         *_: Any,
     ) -> tuple[str, Any]:
         # oslo.db begins each transaction by a statement of its own.
-        if statement == 'BEGIN' and _writes(connection):
+        options = connection.get_execution_options()
+        if statement == 'BEGIN' and options.get('nr_writer'):
             statement = 'BEGIN IMMEDIATE'
         return statement, parameters
-
-
-def _writes(connection: sa.Connection) -> bool:
-    return bool(connection.get_execution_options().get('nr_writer'))

@@ -9,6 +9,7 @@ Decision 0020: doc/source/decisions/0020-a-list-is-sent-as-it-is-read
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import operator
 from typing import Any
 
 import sqlalchemy as sa
@@ -180,20 +181,36 @@ def _are_few(
     )
 
 
+_FILTERS = (
+    ('id', 'id', operator.eq),
+    ('project_id', 'project_id', operator.eq),
+    ('name', 'name', operator.eq),
+    ('start_after', 'start_date', operator.ge),
+    ('start_before', 'start_date', operator.lt),
+    ('end_after', 'end_date', operator.gt),
+    ('end_before', 'end_date', operator.le),
+)
+"""The filters of a query of leases: their name, the column and the
+comparison."""
+
+
+def filters(
+    query: objects.LeaseQuery, table: sa.Table
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on what leases have, deleted or not.
+
+    :param table: of the one or the other
+    """
+    return [
+        compare(table.c[column], wanted)
+        for name, column, compare in _FILTERS
+        if (wanted := getattr(query, name)) is not None
+    ]
+
+
 def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     """Return the conditions of the query, without that on statuses."""
-    conditions: list[sa.ColumnElement[bool]] = []
-    for name in ('id', 'project_id', 'name'):
-        if (wanted := getattr(query, name)) is not None:
-            conditions.append(LEASE.c[name] == wanted)
-    if query.start_after is not None:
-        conditions.append(LEASE.c.start_date >= query.start_after)
-    if query.start_before is not None:
-        conditions.append(LEASE.c.start_date < query.start_before)
-    if query.end_after is not None:
-        conditions.append(LEASE.c.end_date > query.end_after)
-    if query.end_before is not None:
-        conditions.append(LEASE.c.end_date <= query.end_before)
+    conditions = filters(query, LEASE)
     if query.changed_since is not None:
         conditions.append(
             sa.or_(
