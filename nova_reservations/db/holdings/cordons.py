@@ -14,6 +14,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.resources import resources
 from nova_reservations.objects import interval
 
@@ -37,7 +38,7 @@ def find(
     :param window: in which they hold it; None: whenever
     """
     statement = (
-        sa.select(
+        held_rows.by_leases(
             LEASE.c.id.label('lease_id'),
             LEASE.c.project_id,
             LEASE.c.status,
@@ -46,12 +47,7 @@ def find(
             ALLOCATION.c.replaced_at,
             ALLOCATION.c.stays_because,
         )
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
+        .where(ALLOCATION.c.resource_id == resource_id)
         .order_by(ALLOCATION.c.start_date, LEASE.c.id)
         .limit(MOST)
     )

@@ -31,13 +31,12 @@ def digests(
 ) -> set[str]:
     """Return the digests of what a project was refused on a day, up to a
     limit."""
-    return set(
-        session.scalars(
-            sa.select(REFUSAL.c.digest)
-            .where(REFUSAL.c.project_id == project_id, REFUSAL.c.day == day)
-            .limit(limit)
-        )
+    query = (
+        sa.select(REFUSAL.c.digest)
+        .where(REFUSAL.c.project_id == project_id, REFUSAL.c.day == day)
+        .limit(limit)
     )
+    return set(session.scalars(query))
 
 
 def insert(session: orm.Session, refusal: refusals.Refusal) -> None:

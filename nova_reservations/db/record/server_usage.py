@@ -263,13 +263,10 @@ def of(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> frozenset[str]:
     """Return the UUIDs of all servers that the reservations have let in."""
-    return frozenset(
-        session.scalars(
-            sa.select(USAGE.c.server_uuid.distinct()).where(
-                USAGE.c.reservation_id.in_(reservation_ids)
-            )
-        )
+    query = sa.select(USAGE.c.server_uuid.distinct()).where(
+        USAGE.c.reservation_id.in_(reservation_ids)
     )
+    return frozenset(session.scalars(query))
 
 
 def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
@@ -321,14 +318,11 @@ def going_on(session: orm.Session, after: int, limit: int) -> list[Row]:
 
 def not_over(session: orm.Session, lease_ids: Collection[str]) -> set[str]:
     """Return those of the leases of which rows may go on."""
-    return set(
-        session.scalars(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id.in_(lease_ids),
-                LEASE.c.status.in_(sorted(LETS_IN)),
-            )
-        )
+    query = sa.select(LEASE.c.id).where(
+        LEASE.c.id.in_(lease_ids),
+        LEASE.c.status.in_(sorted(LETS_IN)),
     )
+    return set(session.scalars(query))
 
 
 def _going_on(
@@ -336,17 +330,15 @@ def _going_on(
 ) -> dict[int, datetime.datetime]:
     """Return row id -> when it began. The locking read finds all committed
     rows, even those that are newer than the transaction's snapshot."""
-    return {
-        row.id: row.started_at
-        for row in session.execute(
-            sa.select(USAGE.c.id, USAGE.c.started_at)
-            .where(
-                USAGE.c.reservation_id.in_(reservation_ids),
-                USAGE.c.ended_at.is_(None),
-            )
-            .with_for_update()
+    rows = session.execute(
+        sa.select(USAGE.c.id, USAGE.c.started_at)
+        .where(
+            USAGE.c.reservation_id.in_(reservation_ids),
+            USAGE.c.ended_at.is_(None),
         )
-    }
+        .with_for_update()
+    )
+    return {row.id: row.started_at for row in rows}
 
 
 def _present(

@@ -18,6 +18,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -180,26 +181,21 @@ def hosts_held(
     session: orm.Session, now: datetime.datetime
 ) -> Mapping[str, int]:
     """Return project -> how many whole hosts its leases have now."""
-    return {
-        row.project_id: int(row.hosts)
-        for row in session.execute(
-            sa.select(
-                LEASE.c.project_id,
-                sa.func.count(ALLOCATION.c.id).label('hosts'),
-            )
-            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .where(
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.start_date <= now,
-                ALLOCATION.c.replaced_at.is_(None),
-                ALLOCATION.c.exclusive == sa.true(),
-                RESOURCE.c.resource_type == objects.HOST,
-            )
-            .group_by(LEASE.c.project_id)
+    rows = session.execute(
+        held_rows.by_leases(
+            LEASE.c.project_id,
+            sa.func.count(ALLOCATION.c.id).label('hosts'),
         )
-    }
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.start_date <= now,
+            ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.exclusive == sa.true(),
+            RESOURCE.c.resource_type == objects.HOST,
+        )
+        .group_by(LEASE.c.project_id)
+    )
+    return {row.project_id: int(row.hosts) for row in rows}
 
 
 def host_seconds(
