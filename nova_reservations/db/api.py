@@ -217,7 +217,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except db_exc.DBDeadlock as error:
-        if _is_locked(error):
+        if is_locked(error):
             raise exception.LockedTooLong(reason=_cause(error)) from error
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
@@ -238,7 +238,7 @@ def translated() -> Iterator[None]:
     ) as error:
         if _is_refused(error):
             raise
-        if _is_locked(error):
+        if is_locked(error):
             raise exception.LockedTooLong(reason=_cause(error)) from error
         if logins.is_refused(error):
             raise exception.DatabaseRefused(reason=_cause(error)) from error
@@ -268,7 +268,7 @@ def _is_refused(error: Exception) -> bool:
     return orig is not None and orig.args[:1] in _CHECK_VIOLATED
 
 
-def _is_locked(error: Exception) -> bool:
+def is_locked(error: Exception) -> bool:
     """Return whether a statement has waited for a lock for too long. oslo.db
     calls that a deadlock on MySQL, and does not know it on PostgreSQL."""
     orig = getattr(getattr(error, 'inner_exception', error), 'orig', None)
@@ -343,10 +343,7 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
         *_: Any,
     ) -> tuple[str, Any]:
         # oslo.db begins each transaction by a statement of its own.
-        if statement == 'BEGIN' and _writes(connection):
+        options = connection.get_execution_options()
+        if statement == 'BEGIN' and options.get('nr_writer'):
             statement = 'BEGIN IMMEDIATE'
         return statement, parameters
-
-
-def _writes(connection: sa.Connection) -> bool:
-    return bool(connection.get_execution_options().get('nr_writer'))

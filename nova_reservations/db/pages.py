@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import datetime
+import operator
 from typing import Any
 from typing import Protocol
 from typing import TypeVar
@@ -51,7 +52,7 @@ def oldest(
 
     :param time: the column of their table with their times
     """
-    key = time.table.c.id
+    [key] = time.table.primary_key
     return session.scalars(
         sa.select(key).where(time < before).order_by(time, key).limit(limit)
     ).all()
@@ -63,3 +64,46 @@ def delete(
     """Delete the rows that have one of the ids in a column."""
     for page in of(ids):
         session.execute(sa.delete(column.table).where(column.in_(page)))
+
+
+def delete_oldest(
+    session: orm.Session,
+    time: sa.Column[Any],
+    before: datetime.datetime,
+    limit: int,
+) -> int:
+    """Delete the rows with the earliest times before a time; return how many.
+
+    :param limit: how many at most
+    """
+    ids = oldest(session, time, before, limit)
+    [key] = time.table.primary_key
+    delete(session, key, ids)
+    return len(ids)
+
+
+def beyond(
+    columns: Sequence[sa.ColumnElement[Any]],
+    after: Sequence[Any],
+    descending: bool,
+) -> sa.ColumnElement[bool]:
+    """Return the condition for what comes after a position.
+
+    The condition has two equivalent forms: PostgreSQL and SQLite find the
+    place in an index by the first, MariaDB by the second.
+    """
+    bounds = [
+        sa.literal(value, column.type)
+        for column, value in zip(columns, after, strict=True)
+    ]
+    compare = operator.lt if descending else operator.gt
+    stepwise = [
+        sa.and_(
+            *map(operator.eq, columns[:length], bounds[:length]),
+            compare(columns[length], bounds[length]),
+        )
+        for length in range(len(columns))
+    ]
+    return sa.and_(
+        compare(sa.tuple_(*columns), sa.tuple_(*bounds)), sa.or_(*stepwise)
+    )

@@ -103,25 +103,22 @@ def is_held(session: orm.Session, name: str, attempt: int) -> bool:
 
 
 def renew(
-    session: orm.Session, name: str, attempt: int, until: datetime.datetime
-) -> bool:
-    """Prolong the claim; return False if it is lost."""
-    return _set_claim(session, name, attempt, until)
-
-
-def finish(session: orm.Session, name: str, attempt: int) -> bool:
-    """End the claim on a task that is done; return False if it was lost."""
-    return _set_claim(session, name, attempt, None)
-
-
-def _set_claim(
     session: orm.Session,
     name: str,
     attempt: int,
     until: datetime.datetime | None,
 ) -> bool:
+    """Prolong the claim; return False if it is lost.
+
+    :param until: None: end it, for the task is done
+    """
     claimed = _claimed(name, attempt)
     return writes.changed(session, TASK, *claimed, claimed_until=until)
+
+
+def finish(session: orm.Session, name: str, attempt: int) -> bool:
+    """End the claim on a task that is done; return False if it was lost."""
+    return renew(session, name, attempt, None)
 
 
 def _claimed(name: str, attempt: int) -> tuple[sa.ColumnElement[bool], ...]:

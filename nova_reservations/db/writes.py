@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes on condition: a row is changed only if it still is as it was seen.
-Whoever is first changes it, and all others learn that they were not.
+Whoever is first changes it, and all others learn that they were not. And
+inserts of rows, as many as there are.
 
 Every function joins the caller's transaction.
 """
@@ -23,6 +24,15 @@ def changed(
     was."""
     found = count(session, sa.update(table).where(*seen).values(columns))
     return found == 1
+
+
+def insert(
+    session: orm.Session, table: sa.Table, rows: list[dict[str, Any]]
+) -> None:
+    """Insert rows, if there are any: without any, a statement would insert one
+    of defaults."""
+    if rows:
+        session.execute(sa.insert(table), rows)
 
 
 def count(

@@ -125,8 +125,7 @@ def insert_amounts(
         for allocation_id, count in slots.items()
         for name, amount in sorted(slot.items())
     ]
-    if rows:
-        session.execute(sa.insert(AMOUNT), rows)
+    writes.insert(session, AMOUNT, rows)
 
 
 def slots(
@@ -181,7 +180,8 @@ def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
     """
     forget_amounts(session, *conditions)
     count = 0
-    for page in _pages(session, *conditions):
+    ids = session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
+    for page in pages.of(ids):
         session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
         count += len(page)
     return count
@@ -208,14 +208,6 @@ def forget_amounts(
                     AMOUNT.c.allocation_id.in_(page),
                 )
             )
-
-
-def _pages(
-    session: orm.Session, *conditions: sa.ColumnElement[bool]
-) -> Iterator[list[int]]:
-    return pages.of(
-        session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
-    )
 
 
 def holdings(
@@ -263,16 +255,13 @@ def holdings(
 def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
     """Return the ids of the resources that the lease has, or has not left
     yet."""
-    return set(
-        session.scalars(
-            sa.select(ALLOCATION.c.resource_id).where(
-                ALLOCATION.c.reservation_id.in_(
-                    [item.id for item in lease.reservations]
-                ),
-                ALLOCATION.c.released == sa.false(),
-            )
-        )
+    query = sa.select(ALLOCATION.c.resource_id).where(
+        ALLOCATION.c.reservation_id.in_(
+            [item.id for item in lease.reservations]
+        ),
+        ALLOCATION.c.released == sa.false(),
     )
+    return set(session.scalars(query))
 
 
 def occupied() -> sa.ColumnElement[bool]:
@@ -305,18 +294,11 @@ def of_resource(session: orm.Session, resource_id: int) -> int:
 def held(session: orm.Session, resource_ids: Collection[int]) -> set[int]:
     """Return those of the resources that are held by a lease that has begun,
     and is not over."""
-    return set(
-        session.scalars(
-            sa.select(ALLOCATION.c.resource_id)
-            .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                ALLOCATION.c.resource_id.in_(resource_ids),
-                ALLOCATION.c.released == sa.false(),
-                LEASE.c.status != states.Lease.PENDING,
-            )
-        )
+    query = held_rows.by_leases(ALLOCATION.c.resource_id).where(
+        ALLOCATION.c.resource_id.in_(resource_ids),
+        LEASE.c.status != states.Lease.PENDING,
     )
+    return set(session.scalars(query))
 
 
 def in_hand(
@@ -327,13 +309,9 @@ def in_hand(
     """Return those of the resources that are held by a lease at which a worker
     is just working."""
     rows = session.execute(
-        sa.select(ALLOCATION.c.resource_id, LEASE.c.claimed_by, LEASE.c.due_at)
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
-            ALLOCATION.c.resource_id.in_(resource_ids),
-            ALLOCATION.c.released == sa.false(),
-        )
+        held_rows.by_leases(
+            ALLOCATION.c.resource_id, LEASE.c.claimed_by, LEASE.c.due_at
+        ).where(ALLOCATION.c.resource_id.in_(resource_ids))
     )
     # Compared here: a database that knows how few leases are claimed would
     # look for these in all leases, for want of an index.

@@ -38,27 +38,24 @@ def members(
 
     :param first: the place in this order at which to begin, from 0
     """
-    return list(
-        session.scalars(
-            sa.select(RESOURCE.c.id)
-            .where(RESOURCE.c.resource_type == resource_type, hosts.closed())
-            .order_by(RESOURCE.c.id)
-            .offset(first)
-            .limit(limit)
-        )
+    query = (
+        sa.select(RESOURCE.c.id)
+        .where(RESOURCE.c.resource_type == resource_type, hosts.closed())
+        .order_by(RESOURCE.c.id)
+        .offset(first)
+        .limit(limit)
     )
+    return list(session.scalars(query))
 
 
 def described(
     session: orm.Session, resource_ids: Collection[int]
 ) -> Mapping[int, Described]:
     """Return resource id -> its name, and the reasons that hold it."""
-    return {
-        row.id: Described(row.name, holds.of(row))
-        for row in session.execute(
-            sa.select(RESOURCE).where(RESOURCE.c.id.in_(resource_ids))
-        )
-    }
+    rows = session.execute(
+        sa.select(RESOURCE).where(RESOURCE.c.id.in_(resource_ids))
+    )
+    return {row.id: Described(row.name, holds.of(row)) for row in rows}
 
 
 def taken(
@@ -92,11 +89,10 @@ def taken(
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
         .limit(limit)
     )
+    rows = session.execute(held_rows.by_resource(query, ALLOCATION))
     return [
         holding.Held(*columns)._replace(lease_id=lease_id)
-        for *columns, lease_id in session.execute(
-            held_rows.by_resource(query, ALLOCATION)
-        )
+        for *columns, lease_id in rows
     ]
 
 

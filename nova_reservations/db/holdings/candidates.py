@@ -239,30 +239,17 @@ def meeting(
     )
 
 
-def cells(session: orm.Session, resource_ids: Collection[int]) -> set[str]:
-    """Return the cells of these hosts, as far as they are known."""
-    return set(
-        session.scalars(
-            sa.select(models.Host.cell)
-            .distinct()
-            .where(
-                models.Host.resource_id.in_(resource_ids),
-                models.Host.cell != '',
-            )
-        )
-    )
+def cells(
+    session: orm.Session, resource_ids: Collection[int] | None = None
+) -> set[str]:
+    """Return the cells of these hosts, as far as they are known.
 
-
-def all_cells(session: orm.Session) -> list[str]:
-    """Return, sorted, the cells of all enrolled hosts, as far as they are
-    known."""
-    return sorted(
-        session.scalars(
-            sa.select(models.Host.cell)
-            .distinct()
-            .where(models.Host.cell != '')
-        )
-    )
+    :param resource_ids: None: of all enrolled hosts
+    """
+    query = sa.select(models.Host.cell).where(models.Host.cell != '')
+    if resource_ids is not None:
+        query = query.where(models.Host.resource_id.in_(resource_ids))
+    return set(session.scalars(query.distinct()))
 
 
 def unknown_keys(session: orm.Session, ask: demand.Ask) -> list[str]:

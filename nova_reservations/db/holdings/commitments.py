@@ -70,10 +70,8 @@ def projects(
     """Return the id of each reservation that holds something in a window ->
     its project."""
     rows = session.execute(
-        sa.select(RESERVATION.c.id, LEASE.c.project_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-        .where(ALLOCATION.c.released == sa.false(), *_near(window, terms))
+        held_rows.by_leases(RESERVATION.c.id, LEASE.c.project_id)
+        .where(*_near(window, terms))
         .distinct()
     )
     return {row.id: row.project_id for row in rows}

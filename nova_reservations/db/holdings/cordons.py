@@ -14,11 +14,14 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
+from nova_reservations.db.holdings import held_rows
+from nova_reservations.db.resources import resources
 from nova_reservations.objects import interval
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
 
 MOST = 1000
 """The most leases that are returned."""
@@ -35,7 +38,7 @@ def find(
     :param window: in which they hold it; None: whenever
     """
     statement = (
-        sa.select(
+        held_rows.by_leases(
             LEASE.c.id.label('lease_id'),
             LEASE.c.project_id,
             LEASE.c.status,
@@ -44,12 +47,7 @@ def find(
             ALLOCATION.c.replaced_at,
             ALLOCATION.c.stays_because,
         )
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
+        .where(ALLOCATION.c.resource_id == resource_id)
         .order_by(ALLOCATION.c.start_date, LEASE.c.id)
         .limit(MOST)
     )
@@ -74,9 +72,8 @@ def cordoned_at(
 
     :raises: NotFound
     """
-    resource = models.table(models.Resource)
     row = session.execute(
-        sa.select(resource.c.cordoned_at).where(resource.c.id == resource_id)
+        sa.select(RESOURCE.c.cordoned_at).where(RESOURCE.c.id == resource_id)
     ).first()
     if row is None:
         raise exception.NotFound(kind='Resource', id=resource_id)
@@ -92,15 +89,8 @@ def set_cordoned(
 ) -> None:
     """Keep new leases off the resource, or not any more; plans that were made
     before fail."""
-    resource = models.table(models.Resource)
-    session.execute(
-        sa.update(resource)
-        .where(resource.c.id == resource_id)
-        .values(
-            cordoned_at=cordoned_at,
-            generation=resource.c.generation + 1,
-            updated_at=now,
-        )
+    resources.change(
+        session, resource_id, cordoned_at=cordoned_at, updated_at=now
     )
 
 
@@ -112,10 +102,9 @@ def set_emptied(
 ) -> None:
     """Request that the servers of leases that have left the resource are moved
     off it, or end that request."""
-    resource = models.table(models.Resource)
     session.execute(
-        sa.update(resource)
-        .where(resource.c.id == resource_id)
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
         .values(emptied_at=emptied_at, updated_at=now)
     )
 

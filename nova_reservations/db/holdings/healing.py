@@ -85,19 +85,13 @@ def needing_repair(
     """
     begins = [] if until is None else [LEASE.c.start_date <= until]
     opened = LEASE.c.status.in_(states.OPEN)
-    holding = (
-        sa.select(LEASE.c.id)
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-        .where(
-            opened,
-            *held_rows.has(ALLOCATION.c),
-        )
+    holding = held_rows.by_leases(LEASE.c.id).where(
+        opened, ALLOCATION.c.replaced_at.is_(None)
     )
-    held = holding.where(*begins)
-    disabled = holding.join(
+    by_resource = holding.join(
         RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    ).where(
+    )
+    disabled = by_resource.where(
         RESOURCE.c.hold == states.Hold.DISABLED,
         # A lease that began before the resource was disabled may go on.
         sa.or_(
@@ -105,9 +99,7 @@ def needing_repair(
             LEASE.c.start_date > RESOURCE.c.held_since,
         ),
     )
-    cordoned = holding.join(
-        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    ).where(
+    cordoned = by_resource.where(
         RESOURCE.c.cordoned_at.is_not(None),
         LEASE.c.status == states.Lease.PENDING,
     )
@@ -117,12 +109,13 @@ def needing_repair(
     ids: set[str] = set()
     for statement in (
         sa.select(LEASE.c.id).where(LEASE.c.degraded == sa.true(), opened),
-        held.join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id).where(
-            RESOURCE.c.down_since.is_not(None)
-        ),
+        by_resource.where(*begins, RESOURCE.c.down_since.is_not(None)),
         disabled,
         cordoned,
-        held.join(left, left.c.resource_id == ALLOCATION.c.resource_id).where(
+        holding.join(
+            left, left.c.resource_id == ALLOCATION.c.resource_id
+        ).where(
+            *begins,
             left.c.replaced_at.is_not(None),
             left.c.released == sa.false(),
             left.c.reservation_id != ALLOCATION.c.reservation_id,
@@ -134,18 +127,17 @@ def needing_repair(
 
 def in_order(session: orm.Session, lease_ids: Collection[str]) -> list[str]:
     """Return the leases in the order in which they are healed."""
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .where(LEASE.c.id.in_(lease_ids))
-            .order_by(
-                sa.case((LEASE.c.status == states.Lease.ACTIVE, 0), else_=1),
-                LEASE.c.start_date,
-                LEASE.c.created_at,
-                LEASE.c.id,
-            )
+    query = (
+        sa.select(LEASE.c.id)
+        .where(LEASE.c.id.in_(lease_ids))
+        .order_by(
+            sa.case((LEASE.c.status == states.Lease.ACTIVE, 0), else_=1),
+            LEASE.c.start_date,
+            LEASE.c.created_at,
+            LEASE.c.id,
         )
     )
+    return list(session.scalars(query))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,20 +155,14 @@ def held(
     session: orm.Session, until: datetime.datetime | None
 ) -> list[LeasedResource]:
     """Return the resources of leases that have begun, or begin until then."""
-    statement = (
-        sa.select(
-            LEASE.c.id,
-            RESERVATION.c.id.label('reservation_id'),
-            RESERVATION.c.resource_type,
-            RESERVATION.c.params,
-            ALLOCATION.c.resource_id,
-        )
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-        .where(
-            LEASE.c.status.in_(states.OPEN),
-            *held_rows.has(ALLOCATION.c),
-        )
+    statement = held_rows.by_leases(
+        LEASE.c.id,
+        RESERVATION.c.id.label('reservation_id'),
+        RESERVATION.c.resource_type,
+        RESERVATION.c.params,
+        ALLOCATION.c.resource_id,
+    ).where(
+        LEASE.c.status.in_(states.OPEN), ALLOCATION.c.replaced_at.is_(None)
     )
     if until is not None:
         statement = statement.where(LEASE.c.start_date <= until)
@@ -313,64 +299,59 @@ def former(session: orm.Session, reservation_id: str) -> dict[int, int]:
     replacement to another would help nobody.
     """
     count = AMOUNT.alias()
-    return {
-        row.resource_id: row.amount or 1
-        for row in session.execute(
-            sa.select(ALLOCATION.c.resource_id, count.c.amount)
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .outerjoin(
-                count,
-                sa.and_(
-                    count.c.allocation_id == ALLOCATION.c.id,
-                    count.c.resource_class
-                    == objects.slot_class(reservation_id),
-                ),
-            )
-            .where(
-                ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.given_at.is_(None),
-                ALLOCATION.c.replaced_at.is_not(None),
-                holds.free(holds.Use.RETURN),
-            )
-            .order_by(ALLOCATION.c.resource_id)
+    rows = session.execute(
+        sa.select(ALLOCATION.c.resource_id, count.c.amount)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .outerjoin(
+            count,
+            sa.and_(
+                count.c.allocation_id == ALLOCATION.c.id,
+                count.c.resource_class == objects.slot_class(reservation_id),
+            ),
         )
-    }
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.given_at.is_(None),
+            ALLOCATION.c.replaced_at.is_not(None),
+            holds.free(holds.Use.RETURN),
+        )
+        .order_by(ALLOCATION.c.resource_id)
+    )
+    return {row.resource_id: row.amount or 1 for row in rows}
 
 
 def returned(session: orm.Session) -> set[str]:
     """Return active leases that have a replacement of a resource that is back
     by now."""
     given = ALLOCATION.alias()
-    return set(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .join(given, given.c.reservation_id == RESERVATION.c.id)
-            .where(
-                LEASE.c.degraded == sa.true(),
-                LEASE.c.status == states.Lease.ACTIVE,
-                RESERVATION.c.resources_changed == sa.true(),
-                ALLOCATION.c.given_at.is_(None),
-                ALLOCATION.c.replaced_at.is_not(None),
-                holds.free(holds.Use.RETURN),
-                given.c.given_at.is_not(None),
-                *held_rows.has(given.c),
-            )
+    query = (
+        sa.select(LEASE.c.id)
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .join(given, given.c.reservation_id == RESERVATION.c.id)
+        .where(
+            LEASE.c.degraded == sa.true(),
+            LEASE.c.status == states.Lease.ACTIVE,
+            RESERVATION.c.resources_changed == sa.true(),
+            ALLOCATION.c.given_at.is_(None),
+            ALLOCATION.c.replaced_at.is_not(None),
+            holds.free(holds.Use.RETURN),
+            given.c.given_at.is_not(None),
+            *held_rows.has(given.c),
         )
     )
+    return set(session.scalars(query))
 
 
 def down(session: orm.Session, before: datetime.datetime) -> set[str]:
     """Return leases with a resource that had failed by then."""
-    return set(
-        session.scalars(
-            _holders()
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .where(RESOURCE.c.down_since <= before)
-        )
+    query = (
+        _holders()
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(RESOURCE.c.down_since <= before)
     )
+    return set(session.scalars(query))
 
 
 def _holders() -> sa.Select[Any]:

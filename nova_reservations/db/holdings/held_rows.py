@@ -18,6 +18,8 @@ from nova_reservations.objects import interval
 
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
 
 _INDEX = 'ix_nr_allocations_resource'
 
@@ -96,6 +98,18 @@ def not_over(
     # One that was replaced blocks later windows, too: nobody knows when its
     # servers leave.
     return [sa.or_(row.end_date > start, row.replaced_at.is_not(None))]
+
+
+def by_leases(*columns: Any) -> sa.Select[Any]:
+    """Return the query for columns of allocations that are not released, of
+    their reservations and of the leases of these."""
+    return (
+        sa.select(*columns)
+        .select_from(ALLOCATION)
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(ALLOCATION.c.released == sa.false())
+    )
 
 
 def query(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:

@@ -34,12 +34,9 @@ RESERVATION = models.table(models.Reservation)
 def is_left_by_all(session: orm.Session, resource_id: int) -> bool:
     """Return whether leases have the resource, and all of these are ending."""
     found = session.scalars(
-        sa.select(LEASE.c.status)
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        held_rows.by_leases(LEASE.c.status)
         .where(
             ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
         )
         .distinct()
     ).all()

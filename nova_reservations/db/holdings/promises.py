@@ -172,10 +172,7 @@ def alike(
         .order_by(sa.func.count().desc(), sa.text('id'))
         .limit(limit)
     )
-    return [
-        Movable(row.id, row.lease_id, row.resource_type, row.params)
-        for row in rows
-    ]
+    return [Movable(*row) for row in rows]
 
 
 def stays(held: Any, terms: search.Search) -> sa.ColumnElement[bool]:

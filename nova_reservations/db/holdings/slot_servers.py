@@ -89,23 +89,19 @@ def of(
 
 def chosen(session: orm.Session, reservation_id: str) -> frozenset[str]:
     """Return the UUIDs of the servers that have come without naming it."""
-    return frozenset(
-        session.scalars(
-            sa.select(SERVER.c.server_uuid).where(
-                SERVER.c.reservation_id == reservation_id,
-                SERVER.c.chosen == sa.true(),
-            )
-        )
+    query = sa.select(SERVER.c.server_uuid).where(
+        SERVER.c.reservation_id == reservation_id,
+        SERVER.c.chosen == sa.true(),
     )
+    return frozenset(session.scalars(query))
 
 
 def choice(session: orm.Session, server_uuid: str) -> str | None:
     """Return the reservation that the server has come to without naming it."""
-    return session.scalar(
-        sa.select(SERVER.c.reservation_id).where(
-            SERVER.c.server_uuid == server_uuid, SERVER.c.chosen == sa.true()
-        )
+    query = sa.select(SERVER.c.reservation_id).where(
+        SERVER.c.server_uuid == server_uuid, SERVER.c.chosen == sa.true()
     )
+    return session.scalar(query)
 
 
 def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
@@ -169,22 +165,20 @@ def _usable_slots(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, int]:
     """Return reservation id -> its slots on resources that can be used."""
-    return {
-        row.reservation_id: int(row.slots)
-        for row in session.execute(
-            sa.select(
-                ALLOCATION.c.reservation_id,
-                sa.func.sum(AMOUNT.c.amount).label('slots'),
-            )
-            .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .where(
-                ALLOCATION.c.reservation_id.in_(reservation_ids),
-                allocations.are_slots(reservation_ids),
-                *held_rows.has(ALLOCATION.c),
-                holds.free(holds.Use.RUN),
-                ~allocations.occupied(),
-            )
-            .group_by(ALLOCATION.c.reservation_id)
+    rows = session.execute(
+        sa.select(
+            ALLOCATION.c.reservation_id,
+            sa.func.sum(AMOUNT.c.amount).label('slots'),
         )
-    }
+        .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            allocations.are_slots(reservation_ids),
+            *held_rows.has(ALLOCATION.c),
+            holds.free(holds.Use.RUN),
+            ~allocations.occupied(),
+        )
+        .group_by(ALLOCATION.c.reservation_id)
+    )
+    return {row.reservation_id: int(row.slots) for row in rows}

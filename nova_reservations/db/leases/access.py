@@ -132,15 +132,12 @@ def owners(
     land there now."""
     found: dict[str, tuple[str, set[str]]] = {}
     for row in session.execute(
-        sa.select(
+        held_rows.by_leases(
             ALLOCATION.c.reservation_id, LEASE.c.project_id, RESOURCE.c.name
         )
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
-            ALLOCATION.c.released == sa.false(),
             RESERVATION.c.status == states.Reservation.ACTIVE,
             LEASE.c.status.in_(states.LETTING_IN),
         )

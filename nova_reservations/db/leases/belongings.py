@@ -149,5 +149,4 @@ def _remove(
     if table is ALLOCATION:
         # With their amounts, which refer to them.
         return allocations.forget(session, theirs)
-    done = session.execute(sa.delete(table).where(theirs))
-    return done.rowcount  # type: ignore[attr-defined, no-any-return]
+    return writes.count(session, sa.delete(table).where(theirs))

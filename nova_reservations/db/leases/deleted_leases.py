@@ -10,7 +10,6 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import operator
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,21 +20,12 @@ from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.leases import lease_pages
 from nova_reservations.objects import states
 
 DELETED = models.table(models.DeletedLease)
 RESERVATION = models.table(models.DeletedReservation)
-
-_BOUNDS = (
-    ('start_after', 'start_date', operator.ge),
-    ('start_before', 'start_date', operator.lt),
-    ('end_after', 'end_date', operator.gt),
-    ('end_before', 'end_date', operator.le),
-    ('changed_since', 'deleted_at', operator.ge),
-)
-"""The bounds of a query of leases: their name, the column and the
-comparison."""
 
 _UNTRIED = states.FIRST | {states.Lease.TIMEDOUT}
 """Leases that nothing was made in Nova for, if nothing of them is there now.
@@ -53,21 +43,24 @@ def keep(
     """
     if lease.has_begun:
         deleting = lease.status == states.Lease.DELETING
-        _copy(session, _ended(lease) if deleting else lease, now)
+        kept = _ended(lease) if deleting else lease
+        row = {
+            **fields.columns(kept, DELETED),
+            'deleted_at': now,
+            'document': _document(dataclasses.asdict(kept)),
+        }
+        session.execute(sa.insert(DELETED).values(row))
     elif lease.status in _UNTRIED:
         return
-    if lease.reservations:
-        session.execute(
-            sa.insert(RESERVATION),
-            [
-                {
-                    'id': item.id,
-                    'lease_id': lease.id,
-                    'deleted_at': None if lease.has_begun else now,
-                }
-                for item in lease.reservations
-            ],
-        )
+    reservations = [
+        {
+            'id': item.id,
+            'lease_id': lease.id,
+            'deleted_at': None if lease.has_begun else now,
+        }
+        for item in lease.reservations
+    ]
+    writes.insert(session, RESERVATION, reservations)
 
 
 def _ended(lease: objects.Lease) -> objects.Lease:
@@ -87,20 +80,6 @@ def _ended(lease: objects.Lease) -> objects.Lease:
             else event
             for event in lease.events
         ),
-    )
-
-
-def _copy(
-    session: orm.Session, lease: objects.Lease, now: datetime.datetime
-) -> None:
-    session.execute(
-        sa.insert(DELETED).values(
-            {
-                **fields.columns(lease, DELETED),
-                'deleted_at': now,
-                'document': _document(dataclasses.asdict(lease)),
-            }
-        )
     )
 
 
@@ -138,14 +117,9 @@ def page(
     :raises: InvalidInput if the marker is no lease that the query could see
     """
     columns = _columns(query)
-    conditions: list[sa.ColumnElement[bool]] = [
-        compare(DELETED.c[column], bound)
-        for name, column, compare in _BOUNDS
-        if (bound := getattr(query, name)) is not None
-    ]
-    for name in ('id', 'project_id', 'name'):
-        if (wanted := getattr(query, name)) is not None:
-            conditions.append(DELETED.c[name] == wanted)
+    conditions = lease_pages.filters(query, DELETED)
+    if query.changed_since is not None:
+        conditions.append(DELETED.c.deleted_at >= query.changed_since)
     if query.statuses:
         conditions.append(DELETED.c.status.in_(query.statuses))
     if after is None and query.marker is not None:
@@ -153,7 +127,7 @@ def page(
         if after is None:
             raise lease_pages.no_marker(query)
     if after is not None:
-        conditions.append(lease_pages.beyond(columns, after, query.descending))
+        conditions.append(pages.beyond(columns, after, query.descending))
     order = sa.desc if query.descending else sa.asc
     rows = session.execute(
         sa.select(DELETED)

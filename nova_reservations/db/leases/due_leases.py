@@ -45,34 +45,26 @@ def find(
 
     :param without: ids of projects whose leases are not looked for
     """
-    return [
-        Due(
-            row.id,
-            row.attempt,
-            bool(row.ready),
-            row.project_id,
-            row.claimed_by is not None,
+    rows = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.attempt,
+            sa.and_(
+                LEASE.c.status == states.Lease.PENDING,
+                LEASE.c.prepared == sa.true(),
+                LEASE.c.start_date <= now,
+            ),
+            LEASE.c.project_id,
+            LEASE.c.claimed_by.is_not(None),
         )
-        for row in session.execute(
-            sa.select(
-                LEASE.c.id,
-                LEASE.c.attempt,
-                sa.and_(
-                    LEASE.c.status == states.Lease.PENDING,
-                    LEASE.c.prepared == sa.true(),
-                    LEASE.c.start_date <= now,
-                ).label('ready'),
-                LEASE.c.project_id,
-                LEASE.c.claimed_by,
-            )
-            .where(
-                LEASE.c.due_at <= now,
-                *([LEASE.c.project_id.not_in(without)] if without else ()),
-            )
-            .order_by(LEASE.c.due_at, LEASE.c.id)
-            .limit(limit)
+        .where(
+            LEASE.c.due_at <= now,
+            *([LEASE.c.project_id.not_in(without)] if without else ()),
         )
-    ]
+        .order_by(LEASE.c.due_at, LEASE.c.id)
+        .limit(limit)
+    )
+    return [Due(*row) for row in rows]
 
 
 def wake_successors(

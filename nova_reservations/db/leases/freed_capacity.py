@@ -18,6 +18,7 @@ from sqlalchemy import orm
 
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.leases import retry_queue
 from nova_reservations.objects import states
@@ -75,13 +76,8 @@ def tell(
     ids = set(resource_ids)
     if not ids or not retry_queue.is_any(session, arrival):
         return
-    session.execute(
-        sa.insert(FREED),
-        [
-            {'resource_id': resource_id, 'arrival': arrival}
-            for resource_id in ids
-        ],
-    )
+    rows = [{'resource_id': each, 'arrival': arrival} for each in ids]
+    writes.insert(session, FREED, rows)
     tasks.hurry(session, QUEUE, now)
 
 

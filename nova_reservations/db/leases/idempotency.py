@@ -21,8 +21,10 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import api
 from nova_reservations.db import fields
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 KEY = models.table(models.IdempotencyKey)
 
@@ -43,8 +45,6 @@ _LIMITS = {
         'SET LOCAL lock_timeout = DEFAULT',
     ),
 }
-_TOO_LONG = frozenset({1205, '55P03'})
-"""The errors of a wait that has ended: of MySQL and MariaDB, of PostgreSQL."""
 
 
 class Made(NamedTuple):
@@ -97,7 +97,7 @@ def insert(
     except db_exc.DBDuplicateEntry as error:
         raise exception.Repeated from error
     except (db_exc.DBDeadlock, sa.exc.OperationalError) as error:
-        if _code(error) in _TOO_LONG:
+        if api.is_locked(error):
             raise exception.RequestUnderWay from error
         raise
 
@@ -134,26 +134,9 @@ def _patience(session: orm.Session) -> Iterator[None]:
     session.execute(end)
 
 
-def _code(error: Exception) -> int | str | None:
-    """Return the driver's code of an error."""
-    orig = getattr(getattr(error, 'inner_exception', error), 'orig', None)
-    return getattr(orig, 'pgcode', None) or next(
-        iter(getattr(orig, 'args', ())), None
-    )
-
-
 def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
     """Delete the oldest keys from before a time; return how many.
 
     :param limit: how many at most
     """
-    # MariaDB does not delete by a limit in a subquery.
-    digests = session.scalars(
-        sa.select(KEY.c.digest)
-        .where(KEY.c.created_at < before)
-        .order_by(KEY.c.created_at)
-        .limit(limit)
-    ).all()
-    if digests:
-        session.execute(sa.delete(KEY).where(KEY.c.digest.in_(digests)))
-    return len(digests)
+    return pages.delete_oldest(session, KEY.c.created_at, before, limit)

@@ -18,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.objects import states
@@ -68,7 +69,7 @@ def page(
             raise no_marker(query)
     conditions = _conditions(query)
     if after is not None:
-        conditions.append(beyond(columns, after, query.descending))
+        conditions.append(pages.beyond(columns, after, query.descending))
     # First only the ids, from an index, so that the rows of skipped leases are
     # not read.
     rows = session.execute(_statement(session, query, conditions)).all()
@@ -121,15 +122,15 @@ def _statement(
     if len(query.statuses) == 1:
         return in_order(LEASE.c.status == query.statuses[0])
     # A page of each status, by its index, and then a page of all these.
-    pages = sa.union_all(
+    each_status = sa.union_all(
         *(
             sa.select(in_order(LEASE.c.status == status).subquery())
             for status in query.statuses
         )
     ).subquery()
     return (
-        sa.select(pages)
-        .order_by(*(order(pages.c[str(each.key)]) for each in columns))
+        sa.select(each_status)
+        .order_by(*(order(each_status.c[str(each.key)]) for each in columns))
         .limit(query.limit)
     )
 
@@ -180,20 +181,36 @@ def _are_few(
     )
 
 
+_FILTERS = (
+    ('id', 'id', operator.eq),
+    ('project_id', 'project_id', operator.eq),
+    ('name', 'name', operator.eq),
+    ('start_after', 'start_date', operator.ge),
+    ('start_before', 'start_date', operator.lt),
+    ('end_after', 'end_date', operator.gt),
+    ('end_before', 'end_date', operator.le),
+)
+"""The filters of a query of leases: their name, the column and the
+comparison."""
+
+
+def filters(
+    query: objects.LeaseQuery, table: sa.Table
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on what leases have, deleted or not.
+
+    :param table: of the one or the other
+    """
+    return [
+        compare(table.c[column], wanted)
+        for name, column, compare in _FILTERS
+        if (wanted := getattr(query, name)) is not None
+    ]
+
+
 def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     """Return the conditions of the query, without that on statuses."""
-    conditions: list[sa.ColumnElement[bool]] = []
-    for name in ('id', 'project_id', 'name'):
-        if (wanted := getattr(query, name)) is not None:
-            conditions.append(LEASE.c[name] == wanted)
-    if query.start_after is not None:
-        conditions.append(LEASE.c.start_date >= query.start_after)
-    if query.start_before is not None:
-        conditions.append(LEASE.c.start_date < query.start_before)
-    if query.end_after is not None:
-        conditions.append(LEASE.c.end_date > query.end_after)
-    if query.end_before is not None:
-        conditions.append(LEASE.c.end_date <= query.end_before)
+    conditions = filters(query, LEASE)
     if query.changed_since is not None:
         conditions.append(
             sa.or_(
@@ -238,31 +255,4 @@ def position(query: objects.LeaseQuery, lease: objects.Lease) -> Position:
     """Return the place of a lease in the list that is asked for."""
     return tuple(
         getattr(lease, str(column.key)) for column in SORT_KEYS[query.sort_key]
-    )
-
-
-def beyond(
-    columns: Sequence[sa.ColumnElement[Any]],
-    after: Position,
-    descending: bool,
-) -> sa.ColumnElement[bool]:
-    """Return the condition for what comes after a position.
-
-    The condition has two equivalent forms: PostgreSQL and SQLite find the
-    place in an index by the first, MariaDB by the second.
-    """
-    bounds = [
-        sa.literal(value, column.type)
-        for column, value in zip(columns, after, strict=True)
-    ]
-    compare = operator.lt if descending else operator.gt
-    stepwise = [
-        sa.and_(
-            *map(operator.eq, columns[:length], bounds[:length]),
-            compare(columns[length], bounds[length]),
-        )
-        for length in range(len(columns))
-    ]
-    return sa.and_(
-        compare(sa.tuple_(*columns), sa.tuple_(*bounds)), sa.or_(*stepwise)
     )

@@ -65,12 +65,11 @@ def of(
 
 def reservation_of(session: orm.Session, server_uuid: str) -> str | None:
     """Return the reservation of the lease that the server carries still."""
-    return session.scalar(
-        sa.select(LEASED.c.reservation_id).where(
-            LEASED.c.server_uuid == server_uuid,
-            LEASED.c.released_at.is_(None),
-        )
+    query = sa.select(LEASED.c.reservation_id).where(
+        LEASED.c.server_uuid == server_uuid,
+        LEASED.c.released_at.is_(None),
     )
+    return session.scalar(query)
 
 
 def release(
@@ -112,18 +111,16 @@ def watched(
 
     :param after: the last server of the page before; '' for the first page
     """
-    return [
-        (row.server_uuid, row.lease_id)
-        for row in session.execute(
-            sa.select(LEASED.c.server_uuid, RESERVATION.c.lease_id)
-            .join(RESERVATION, RESERVATION.c.id == LEASED.c.reservation_id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                LEASED.c.released_at.is_(None),
-                LEASED.c.server_uuid > after,
-                LEASE.c.status != states.Lease.CREATING,
-            )
-            .order_by(LEASED.c.server_uuid)
-            .limit(limit)
+    rows = session.execute(
+        sa.select(LEASED.c.server_uuid, RESERVATION.c.lease_id)
+        .join(RESERVATION, RESERVATION.c.id == LEASED.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            LEASED.c.released_at.is_(None),
+            LEASED.c.server_uuid > after,
+            LEASE.c.status != states.Lease.CREATING,
         )
-    ]
+        .order_by(LEASED.c.server_uuid)
+        .limit(limit)
+    )
+    return [(row.server_uuid, row.lease_id) for row in rows]

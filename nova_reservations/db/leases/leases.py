@@ -44,8 +44,7 @@ def insert(session: orm.Session, *new: objects.Lease) -> None:
         for lease in new
         for position, reservation in enumerate(lease.reservations)
     ]
-    if reservations:
-        session.execute(sa.insert(RESERVATION), reservations)
+    writes.insert(session, RESERVATION, reservations)
     session.execute(
         sa.insert(EVENT),
         [
@@ -78,13 +77,11 @@ def add_reservations(
         )
     )
     first = 0 if last is None else last + 1
-    session.execute(
-        sa.insert(RESERVATION),
-        [
-            _row(lease, reservation, position)
-            for position, reservation in enumerate(added, first)
-        ],
-    )
+    rows = [
+        _row(lease, reservation, position)
+        for position, reservation in enumerate(added, first)
+    ]
+    writes.insert(session, RESERVATION, rows)
 
 
 def get(session: orm.Session, lease_id: str) -> objects.Lease:
@@ -445,16 +442,15 @@ def in_nova(
     database was restored from a backup, a lease that has not begun by its rows
     may have begun since that backup.
     """
-    return set(
-        session.scalars(
-            sa.select(RESERVATION.c.id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                RESERVATION.c.id.in_(reservation_ids),
-                sa.or_(
-                    LEASE.c.in_nova == sa.true(),
-                    LEASE.c.status.not_in(states.OVER),
-                ),
-            )
+    query = (
+        sa.select(RESERVATION.c.id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            RESERVATION.c.id.in_(reservation_ids),
+            sa.or_(
+                LEASE.c.in_nova == sa.true(),
+                LEASE.c.status.not_in(states.OVER),
+            ),
         )
     )
+    return set(session.scalars(query))

@@ -47,14 +47,11 @@ def write(
     """Let messages be sent from now on, in place of those with their ids."""
     for message in messages:
         session.execute(sa.delete(MESSAGE).where(MESSAGE.c.id == message.id))
-    if messages:
-        session.execute(
-            sa.insert(MESSAGE),
-            [
-                {**dataclasses.asdict(message), 'due_at': now, 'attempt': 0}
-                for message in messages
-            ],
-        )
+    rows = [
+        {**dataclasses.asdict(message), 'due_at': now, 'attempt': 0}
+        for message in messages
+    ]
+    writes.insert(session, MESSAGE, rows)
 
 
 def find(
@@ -83,8 +80,9 @@ def claim(session: orm.Session, due: Due, until: datetime.datetime) -> bool:
 
     :param until: when the claim expires, unless it is renewed
     """
-    return _set(
-        session, due.id, due.attempt, attempt=due.attempt + 1, due_at=until
+    claimed = _claimed(due.id, due.attempt)
+    return writes.changed(
+        session, MESSAGE, *claimed, attempt=due.attempt + 1, due_at=until
     )
 
 
@@ -101,14 +99,15 @@ def put_off(
     :param reason: why it was not sent; None: as before
     """
     reasons = {} if reason is None else {'reason': reason}
-    return _set(session, message_id, attempt, due_at=until, **reasons)
+    claimed = _claimed(message_id, attempt)
+    return writes.changed(session, MESSAGE, *claimed, due_at=until, **reasons)
 
 
 def remove(session: orm.Session, message_id: str, attempt: int) -> bool:
     """Delete a message that is sent, or is not to be sent; False if the claim
     on it is lost."""
-    mine = (MESSAGE.c.id == message_id, MESSAGE.c.attempt == attempt)
-    return writes.count(session, sa.delete(MESSAGE).where(*mine)) == 1
+    claimed = _claimed(message_id, attempt)
+    return writes.count(session, sa.delete(MESSAGE).where(*claimed)) == 1
 
 
 def get(
@@ -117,9 +116,7 @@ def get(
     """Return a claimed message, and why it could not be sent before; None if
     the claim on it is lost."""
     row = session.execute(
-        sa.select(MESSAGE).where(
-            MESSAGE.c.id == message_id, MESSAGE.c.attempt == attempt
-        )
+        sa.select(MESSAGE).where(*_claimed(message_id, attempt))
     ).first()
     if row is None:
         return None
@@ -142,14 +139,7 @@ def set_untold(
     )
 
 
-def _set(
-    session: orm.Session, message_id: str, seen: int, **columns: object
-) -> bool:
-    """:param seen: the attempt that the row must still have"""
-    return writes.changed(
-        session,
-        MESSAGE,
-        MESSAGE.c.id == message_id,
-        MESSAGE.c.attempt == seen,
-        **columns,
-    )
+def _claimed(
+    message_id: str, attempt: int
+) -> tuple[sa.ColumnElement[bool], ...]:
+    return MESSAGE.c.id == message_id, MESSAGE.c.attempt == attempt

@@ -20,6 +20,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import counts
 from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db.leases import leases
@@ -27,6 +28,11 @@ from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
+
+_WAITS = (
+    LEASE.c.status == states.Lease.CREATING,
+    LEASE.c.arrival.is_not(None),
+)
 
 ARRIVAL = 'arrival'
 """The counter of all leases that have ever had to wait."""
@@ -65,12 +71,10 @@ def is_any(
 ) -> bool:
     """Return whether a lease waits that has come after arrival, and would
     start after starting_after if it got anything."""
-    behind = sa.select(LEASE.c.id).where(
-        LEASE.c.status == states.Lease.CREATING, LEASE.c.arrival > arrival
-    )
+    behind = [*_WAITS, LEASE.c.arrival > arrival]
     if starting_after is not None:
-        behind = behind.where(LEASE.c.start_date > starting_after)
-    return session.scalar(behind.limit(1)) is not None
+        behind.append(LEASE.c.start_date > starting_after)
+    return counts.is_any(session, LEASE, *behind)
 
 
 def positions(
@@ -78,18 +82,14 @@ def positions(
 ) -> dict[int, int]:
     """Return arrival -> position in the queue, from 1, of those of the leases
     that still wait."""
-    waits = (
-        LEASE.c.status == states.Lease.CREATING,
-        LEASE.c.arrival.is_not(None),
-    )
     ahead = session.scalar(
         sa.select(sa.func.count()).where(
-            *waits, LEASE.c.arrival < min(arrivals)
+            *_WAITS, LEASE.c.arrival < min(arrivals)
         )
     )
     line = session.scalars(
         sa.select(LEASE.c.arrival)
-        .where(*waits, LEASE.c.arrival.between(min(arrivals), max(arrivals)))
+        .where(*_WAITS, LEASE.c.arrival.between(min(arrivals), max(arrivals)))
         .order_by(LEASE.c.arrival)
     )
     return {
@@ -113,10 +113,7 @@ def in_order(session: orm.Session) -> list[Waiting]:
             RESERVATION.c.params,
         )
         .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .where(
-            LEASE.c.status == states.Lease.CREATING,
-            LEASE.c.arrival.is_not(None),
-        )
+        .where(*_WAITS)
         .order_by(LEASE.c.arrival, RESERVATION.c.position)
     )
     found = []
@@ -140,8 +137,7 @@ def in_hand(
     """Return the waiting leases that workers are trying to book now."""
     return leases.meeting(
         session,
-        LEASE.c.status == states.Lease.CREATING,
-        LEASE.c.arrival.is_not(None),
+        *_WAITS,
         LEASE.c.claimed_by.is_not(None),
         LEASE.c.due_at > now,
     )

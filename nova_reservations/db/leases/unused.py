@@ -61,22 +61,21 @@ def find(
 
     :param untold: only those that were not reported yet
     """
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .join(EVENT, EVENT.c.lease_id == LEASE.c.id)
-            .where(
-                *_conditions(),
-                *([LEASE.c.unused_at.is_(None)] if untold else ()),
-                LEASE.c.degraded == sa.false(),
-                EVENT.c.event_type == states.EventType.START,
-                EVENT.c.status == states.Event.DONE,
-                EVENT.c.updated_at <= before,
-            )
-            .order_by(LEASE.c.created_at, LEASE.c.id)
-            .limit(limit)
+    query = (
+        sa.select(LEASE.c.id)
+        .join(EVENT, EVENT.c.lease_id == LEASE.c.id)
+        .where(
+            *_conditions(),
+            *([LEASE.c.unused_at.is_(None)] if untold else ()),
+            LEASE.c.degraded == sa.false(),
+            EVENT.c.event_type == states.EventType.START,
+            EVENT.c.status == states.Event.DONE,
+            EVENT.c.updated_at <= before,
         )
+        .order_by(LEASE.c.created_at, LEASE.c.id)
+        .limit(limit)
     )
+    return list(session.scalars(query))
 
 
 def active(session: orm.Session) -> int:

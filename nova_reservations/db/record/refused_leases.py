@@ -31,13 +31,12 @@ def digests(
 ) -> set[str]:
     """Return the digests of what a project was refused on a day, up to a
     limit."""
-    return set(
-        session.scalars(
-            sa.select(REFUSAL.c.digest)
-            .where(REFUSAL.c.project_id == project_id, REFUSAL.c.day == day)
-            .limit(limit)
-        )
+    query = (
+        sa.select(REFUSAL.c.digest)
+        .where(REFUSAL.c.project_id == project_id, REFUSAL.c.day == day)
+        .limit(limit)
     )
+    return set(session.scalars(query))
 
 
 def insert(session: orm.Session, refusal: refusals.Refusal) -> None:
@@ -98,10 +97,8 @@ def _beyond(session: orm.Session, marker: int) -> sa.ColumnElement[bool]:
     )
     if last is None:
         raise exception.InvalidInput(reason=f'marker {marker} is no refusal')
-    return sa.and_(
-        REFUSAL.c.asked_at >= last,
-        sa.or_(REFUSAL.c.asked_at > last, REFUSAL.c.id > marker),
-    )
+    columns = [REFUSAL.c.asked_at, REFUSAL.c.id]
+    return pages.beyond(columns, (last, marker), descending=False)
 
 
 def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
@@ -109,9 +106,7 @@ def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
 
     :param limit: how many at most
     """
-    ids = pages.oldest(session, REFUSAL.c.asked_at, before, limit)
-    pages.delete(session, REFUSAL.c.id, ids)
-    return len(ids)
+    return pages.delete_oldest(session, REFUSAL.c.asked_at, before, limit)
 
 
 def booked(

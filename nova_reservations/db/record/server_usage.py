@@ -174,13 +174,7 @@ def leave(
     now: datetime.datetime,
 ) -> None:
     """Record that the servers are gone."""
-    for page in pages.of(server_uuids):
-        rows = session.execute(
-            sa.select(USAGE.c.id, USAGE.c.started_at).where(
-                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
-            )
-        )
-        _end(session, {row.id: row.started_at for row in rows}, now)
+    _end(session, _present(session, server_uuids), now)
 
 
 def move_out(
@@ -262,26 +256,17 @@ def places(
 
 def forget(session: orm.Session, server_uuids: Collection[str]) -> None:
     """Forget servers that were to be created, and were not."""
-    for page in pages.of(server_uuids):
-        ids = session.scalars(
-            sa.select(USAGE.c.id).where(
-                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
-            )
-        ).all()
-        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(ids)))
+    pages.delete(session, USAGE.c.id, _present(session, server_uuids))
 
 
 def of(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> frozenset[str]:
     """Return the UUIDs of all servers that the reservations have let in."""
-    return frozenset(
-        session.scalars(
-            sa.select(USAGE.c.server_uuid.distinct()).where(
-                USAGE.c.reservation_id.in_(reservation_ids)
-            )
-        )
+    query = sa.select(USAGE.c.server_uuid.distinct()).where(
+        USAGE.c.reservation_id.in_(reservation_ids)
     )
+    return frozenset(session.scalars(query))
 
 
 def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
@@ -333,14 +318,11 @@ def going_on(session: orm.Session, after: int, limit: int) -> list[Row]:
 
 def not_over(session: orm.Session, lease_ids: Collection[str]) -> set[str]:
     """Return those of the leases of which rows may go on."""
-    return set(
-        session.scalars(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id.in_(lease_ids),
-                LEASE.c.status.in_(sorted(LETS_IN)),
-            )
-        )
+    query = sa.select(LEASE.c.id).where(
+        LEASE.c.id.in_(lease_ids),
+        LEASE.c.status.in_(sorted(LETS_IN)),
     )
+    return set(session.scalars(query))
 
 
 def _going_on(
@@ -348,15 +330,29 @@ def _going_on(
 ) -> dict[int, datetime.datetime]:
     """Return row id -> when it began. The locking read finds all committed
     rows, even those that are newer than the transaction's snapshot."""
+    rows = session.execute(
+        sa.select(USAGE.c.id, USAGE.c.started_at)
+        .where(
+            USAGE.c.reservation_id.in_(reservation_ids),
+            USAGE.c.ended_at.is_(None),
+        )
+        .with_for_update()
+    )
+    return {row.id: row.started_at for row in rows}
+
+
+def _present(
+    session: orm.Session, server_uuids: Collection[str]
+) -> dict[int, datetime.datetime]:
+    """Return row id -> when it began, of the servers that are in any
+    reservation."""
     return {
         row.id: row.started_at
+        for page in pages.of(server_uuids)
         for row in session.execute(
-            sa.select(USAGE.c.id, USAGE.c.started_at)
-            .where(
-                USAGE.c.reservation_id.in_(reservation_ids),
-                USAGE.c.ended_at.is_(None),
+            sa.select(USAGE.c.id, USAGE.c.started_at).where(
+                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
             )
-            .with_for_update()
         )
     }
 

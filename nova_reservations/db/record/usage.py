@@ -22,6 +22,7 @@ from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.record import server_usage
@@ -99,16 +100,11 @@ def _pages(
 
 
 def _beyond(table: sa.Table, last: sa.Row[Any]) -> sa.ColumnElement[bool]:
-    later = sa.and_(
-        table.c.started_at >= last.started_at,
-        sa.or_(table.c.started_at > last.started_at, table.c.id > last.id),
-    )
+    columns = [table.c.ended_at, table.c.started_at, table.c.id]
     if last.ended_at is None:
-        return later
-    return sa.and_(
-        table.c.ended_at >= last.ended_at,
-        sa.or_(table.c.ended_at > last.ended_at, later),
-    )
+        del columns[0]
+    after = [getattr(last, column.name) for column in columns]
+    return pages.beyond(columns, after, descending=False)
 
 
 _OF_HOSTS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -172,32 +168,23 @@ def settle(
         # count.
         at = min(now, lease.end_date)
         for item in lease.reservations:
-            _compare(
-                changes,
-                holdings.get(item.id, {}),
-                known.get(item.id, {}),
-                at,
-                {**_of_lease(lease, item), 'started_at': at},
-            )
+            row = {
+                'lease_id': lease.id,
+                'reservation_id': item.id,
+                'project_id': lease.project_id,
+                'user_id': lease.user_id,
+                'lease_name': lease.name,
+                'lease_type': lease.lease_type,
+                'resource_type': item.resource_type,
+                'started_at': at,
+            }
+            has, had = holdings.get(item.id, {}), known.get(item.id, {})
+            _compare(changes, has, had, at, row)
         if lease.status not in _BEFORE_END:
             over = [item.id for item in lease.reservations]
             let_out |= server_usage.end(session, over, at)
     _write(session, changes)
     return let_out or changes != _Changes()
-
-
-def _of_lease(
-    lease: objects.Lease, reservation: objects.Reservation
-) -> dict[str, Any]:
-    return {
-        'lease_id': lease.id,
-        'reservation_id': reservation.id,
-        'project_id': lease.project_id,
-        'user_id': lease.user_id,
-        'lease_name': lease.name,
-        'lease_type': lease.lease_type,
-        'resource_type': reservation.resource_type,
-    }
 
 
 def _compare(
@@ -251,8 +238,7 @@ def _write(session: orm.Session, changes: _Changes) -> None:
             .values(amount=sa.bindparam('units')),
             changes.amounts,
         )
-    if changes.begun:
-        session.execute(sa.insert(USAGE), changes.begun)
+    writes.insert(session, USAGE, changes.begun)
 
 
 def going_on(
@@ -261,14 +247,7 @@ def going_on(
     """Return reservation id -> what it holds by the record."""
     found: dict[str, dict[Key, sa.Row[Any]]] = defaultdict(dict)
     for row in session.execute(
-        sa.select(
-            USAGE.c.id,
-            USAGE.c.reservation_id,
-            USAGE.c.resource_class,
-            USAGE.c.degraded,
-            USAGE.c.amount,
-            USAGE.c.started_at,
-        ).where(
+        sa.select(USAGE).where(
             USAGE.c.reservation_id.in_(reservation_ids),
             USAGE.c.ended_at.is_(None),
         )

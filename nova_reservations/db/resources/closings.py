@@ -70,17 +70,16 @@ def get(session: orm.Session, resource_id: int) -> Closing | None:
 
 def listed(session: orm.Session) -> list[int]:
     """Return the hosts whose enrolment waits."""
-    return list(
-        session.scalars(
-            sa.select(CLOSING.c.resource_id)
-            .join(RESOURCE, RESOURCE.c.id == CLOSING.c.resource_id)
-            .where(
-                CLOSING.c.listed_at.is_not(None),
-                RESOURCE.c.role == states.Role.POOL,
-            )
-            .order_by(CLOSING.c.resource_id)
+    query = (
+        sa.select(CLOSING.c.resource_id)
+        .join(RESOURCE, RESOURCE.c.id == CLOSING.c.resource_id)
+        .where(
+            CLOSING.c.listed_at.is_not(None),
+            RESOURCE.c.role == states.Role.POOL,
         )
+        .order_by(CLOSING.c.resource_id)
     )
+    return list(session.scalars(query))
 
 
 def set_list(
@@ -94,13 +93,11 @@ def set_list(
     if not _change(session, closing, listed_at=now):
         return False
     for page in pages.of(servers, _AT_ONCE):
-        session.execute(
-            sa.insert(AWAITED),
-            [
-                {'resource_id': closing.resource_id, 'server_id': server}
-                for server in page
-            ],
-        )
+        rows = [
+            {'resource_id': closing.resource_id, 'server_id': server}
+            for server in page
+        ]
+        writes.insert(session, AWAITED, rows)
     return True
 
 

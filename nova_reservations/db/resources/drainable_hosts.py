@@ -214,13 +214,12 @@ def set_unfit(
 
 def unfit(session: orm.Session, lease_id: str) -> list[str]:
     """Return why hosts were no use to the lease."""
-    return list(
-        session.scalars(
-            sa.select(UNFIT.c.reason)
-            .where(UNFIT.c.lease_id == lease_id)
-            .order_by(UNFIT.c.resource_id)
-        )
+    query = (
+        sa.select(UNFIT.c.reason)
+        .where(UNFIT.c.lease_id == lease_id)
+        .order_by(UNFIT.c.resource_id)
     )
+    return list(session.scalars(query))
 
 
 def came_free(

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
+from nova_reservations.db import writes
 
 FACT = models.table(models.Fact)
 HOST_FACT = models.table(models.HostFact)
@@ -53,14 +54,11 @@ def assign(
                 HOST_FACT.c.fact_id.in_(sorted(had - now)),
             )
         )
-    if now - had:
-        session.execute(
-            sa.insert(HOST_FACT),
-            [
-                {'resource_id': resource_id, 'fact_id': each}
-                for each in sorted(now - had)
-            ],
-        )
+    new = [
+        {'resource_id': resource_id, 'fact_id': each}
+        for each in sorted(now - had)
+    ]
+    writes.insert(session, HOST_FACT, new)
 
 
 def _ids(

@@ -90,30 +90,17 @@ def insert(
 def _insert_details(
     session: orm.Session, resource_id: int, facts: objects.HostFacts
 ) -> None:
-    if facts.traits:
-        session.execute(
-            sa.insert(TRAIT),
-            [
-                {'resource_id': resource_id, 'trait': trait}
-                for trait in sorted(facts.traits)
-            ],
-        )
-    if facts.inventories:
-        session.execute(
-            sa.insert(INVENTORY),
-            [
-                inventories.row(resource_id, inventory)
-                for inventory in facts.inventories
-            ],
-        )
-    if facts.nested:
-        session.execute(
-            sa.insert(NESTED),
-            [
-                inventories.nested_row(resource_id, inventory)
-                for inventory in facts.nested
-            ],
-        )
+    traits = [
+        {'resource_id': resource_id, 'trait': trait}
+        for trait in sorted(facts.traits)
+    ]
+    own = [inventories.row(resource_id, each) for each in facts.inventories]
+    nested = [
+        inventories.nested_row(resource_id, each) for each in facts.nested
+    ]
+    writes.insert(session, TRAIT, traits)
+    writes.insert(session, INVENTORY, own)
+    writes.insert(session, NESTED, nested)
     host_facts.assign(session, resource_id, facts.specs)
 
 
@@ -330,12 +317,8 @@ def _after(
         raise exception.InvalidInput(
             reason=f'marker {query.marker} is no host'
         )
-    last, last_id = marker
-    if query.descending:
-        return sa.or_(
-            key < last, sa.and_(key == last, RESOURCE.c.id < last_id)
-        )
-    return sa.or_(key > last, sa.and_(key == last, RESOURCE.c.id > last_id))
+    columns = [key, RESOURCE.c.id]
+    return pages.beyond(columns, tuple(marker), query.descending)
 
 
 def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
@@ -383,13 +366,10 @@ def closed() -> sa.ColumnElement[bool]:
 def pool(session: orm.Session) -> frozenset[str]:
     """Return the service hosts of all enrolled hosts, also of incomplete
     enrolments; and of fenced hosts."""
-    return frozenset(
-        session.scalars(
-            sa.select(RESOURCE.c.name).where(
-                RESOURCE.c.resource_type == objects.HOST, closed()
-            )
-        )
+    query = sa.select(RESOURCE.c.name).where(
+        RESOURCE.c.resource_type == objects.HOST, closed()
     )
+    return frozenset(session.scalars(query))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -406,52 +386,45 @@ class Mark:
 
 def marks(session: orm.Session) -> dict[str, Mark]:
     """Return uuid -> its mark, of all hosts of the pool."""
-    return {
-        row.uuid: Mark(**fields.of(row, Mark))
-        for row in session.execute(
-            sa.select(
-                RESOURCE.c.uuid,
-                RESOURCE.c.id,
-                HOST.c.provider_generation,
-                HOST.c.availability_zone,
-                HOST.c.cell,
-                HOST.c.tree,
-                HOST.c.aggregates,
-            )
-            .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
-            .where(RESOURCE.c.role == states.Role.POOL)
+    rows = session.execute(
+        sa.select(
+            RESOURCE.c.uuid,
+            RESOURCE.c.id,
+            HOST.c.provider_generation,
+            HOST.c.availability_zone,
+            HOST.c.cell,
+            HOST.c.tree,
+            HOST.c.aggregates,
         )
-    }
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .where(RESOURCE.c.role == states.Role.POOL)
+    )
+    return {row.uuid: Mark(**fields.of(row, Mark)) for row in rows}
 
 
 def lost(session: orm.Session) -> list[int]:
     """Return the ids of the hosts that are lost."""
-    return list(
-        session.scalars(
-            sa.select(RESOURCE.c.id).where(
-                RESOURCE.c.resource_type == objects.HOST,
-                RESOURCE.c.lost.is_not(None),
-            )
-        )
+    query = sa.select(RESOURCE.c.id).where(
+        RESOURCE.c.resource_type == objects.HOST,
+        RESOURCE.c.lost.is_not(None),
     )
+    return list(session.scalars(query))
 
 
 def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
     """Return id -> name of the hosts that a reservation has as a whole,
     without those that it is leaving."""
-    return {
-        row.id: row.name
-        for row in session.execute(
-            sa.select(RESOURCE.c.id, RESOURCE.c.name)
-            .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
-            .where(
-                RESOURCE.c.resource_type == objects.HOST,
-                ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.exclusive == sa.true(),
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.replaced_at.is_(None),
-                ALLOCATION.c.leaving_at.is_(None),
-            )
-            .order_by(RESOURCE.c.id)
+    rows = session.execute(
+        sa.select(RESOURCE.c.id, RESOURCE.c.name)
+        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .where(
+            RESOURCE.c.resource_type == objects.HOST,
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.exclusive == sa.true(),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.leaving_at.is_(None),
         )
-    }
+        .order_by(RESOURCE.c.id)
+    )
+    return {row.id: row.name for row in rows}

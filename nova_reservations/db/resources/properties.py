@@ -18,6 +18,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import fields
 from nova_reservations.db import models
+from nova_reservations.db import writes
 from nova_reservations.objects import requirements
 
 PROPERTY = models.table(models.Property)
@@ -78,8 +79,7 @@ def assign(
         for name, value in sorted(properties.items())
         if value is not None
     ]
-    if given:
-        session.execute(sa.insert(RESOURCE_PROPERTY), given)
+    writes.insert(session, RESOURCE_PROPERTY, given)
 
 
 def _property_ids(

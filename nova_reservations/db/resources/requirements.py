@@ -24,19 +24,13 @@ _Passing = Mapping[requirements.Judged, Collection[int]]
 _NOTHING: _Passing = {}
 
 _OF_HOSTS: _Facts = {
+    **{
+        key: getattr(models.Host, key)
+        for key in (requirements.NUMBERS | requirements.TEXTS)
+        - {'id', 'service_name'}
+    },
     'id': models.Resource.id,
     'service_name': models.Resource.name,
-    'hypervisor_hostname': models.Host.hypervisor_hostname,
-    'hypervisor_type': models.Host.hypervisor_type,
-    'hypervisor_version': models.Host.hypervisor_version,
-    'availability_zone': models.Host.availability_zone,
-    'cell': models.Host.cell,
-    'cpu_info': models.Host.cpu_info,
-    'vcpus': models.Host.vcpus,
-    'memory_mb': models.Host.memory_mb,
-    'local_gb': models.Host.local_gb,
-    'free_memory_mb': models.Host.free_memory_mb,
-    'free_disk_gb': models.Host.free_disk_gb,
 }
 
 _OF_OTHERS: _Facts = {'id': models.Resource.id, 'name': models.Resource.name}

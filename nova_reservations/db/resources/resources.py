@@ -106,14 +106,13 @@ def ids(
             RESOURCE.c.role == states.Role.POOL,
             RESOURCE.c.resource_type == resource_type,
         ]
-    return list(
-        session.scalars(
-            sa.select(key)
-            .where(key > after, *conditions)
-            .order_by(key)
-            .limit(limit)
-        )
+    query = (
+        sa.select(key)
+        .where(key > after, *conditions)
+        .order_by(key)
+        .limit(limit)
     )
+    return list(session.scalars(query))
 
 
 def of_uuid(
@@ -162,8 +161,7 @@ def set_inventories(
         for name, total in sorted(totals.items())
         if total is not None
     ]
-    if given:
-        session.execute(sa.insert(INVENTORY), given)
+    writes.insert(session, INVENTORY, given)
 
 
 def change(
@@ -211,15 +209,13 @@ def ids_of(
     session: orm.Session, resource_type: str, names: Collection[str]
 ) -> dict[str, int]:
     """Return name -> id of those of these names."""
-    return {
-        row.name: row.id
-        for row in session.execute(
-            sa.select(RESOURCE.c.name, RESOURCE.c.id).where(
-                RESOURCE.c.name.in_(names),
-                RESOURCE.c.resource_type == resource_type,
-            )
+    rows = session.execute(
+        sa.select(RESOURCE.c.name, RESOURCE.c.id).where(
+            RESOURCE.c.name.in_(names),
+            RESOURCE.c.resource_type == resource_type,
         )
-    }
+    )
+    return {row.name: row.id for row in rows}
 
 
 def delete(session: orm.Session, resource_id: int) -> None:

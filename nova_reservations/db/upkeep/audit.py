@@ -52,13 +52,12 @@ LEAVING = frozenset({states.Lease.TERMINATING, states.Lease.DELETING})
 
 def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
     """Return leases that no worker has looked at since they were due."""
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .where(LEASE.c.due_at < since)
-            .order_by(LEASE.c.due_at)
-        )
+    query = (
+        sa.select(LEASE.c.id)
+        .where(LEASE.c.due_at < since)
+        .order_by(LEASE.c.due_at)
     )
+    return list(session.scalars(query))
 
 
 def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
@@ -66,36 +65,35 @@ def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
 
     :param later: the latest time to which a waiting lease may be put off
     """
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .where(
-                sa.or_(
-                    sa.and_(
-                        LEASE.c.due_at.is_(None),
-                        sa.or_(
-                            LEASE.c.status.in_(MOVING),
-                            LEASE.c.in_nova == sa.true(),
-                        ),
+    query = (
+        sa.select(LEASE.c.id)
+        .where(
+            sa.or_(
+                sa.and_(
+                    LEASE.c.due_at.is_(None),
+                    sa.or_(
+                        LEASE.c.status.in_(MOVING),
+                        LEASE.c.in_nova == sa.true(),
                     ),
-                    sa.and_(
-                        LEASE.c.due_at > later,
-                        LEASE.c.status.in_(LEAVING),
+                ),
+                sa.and_(
+                    LEASE.c.due_at > later,
+                    LEASE.c.status.in_(LEAVING),
+                ),
+                sa.and_(
+                    LEASE.c.due_at > later,
+                    LEASE.c.status.in_(states.OPEN),
+                    sa.exists().where(
+                        EVENT.c.lease_id == LEASE.c.id,
+                        EVENT.c.status == states.Event.UNDONE,
+                        EVENT.c.time < LEASE.c.due_at,
                     ),
-                    sa.and_(
-                        LEASE.c.due_at > later,
-                        LEASE.c.status.in_(states.OPEN),
-                        sa.exists().where(
-                            EVENT.c.lease_id == LEASE.c.id,
-                            EVENT.c.status == states.Event.UNDONE,
-                            EVENT.c.time < LEASE.c.due_at,
-                        ),
-                    ),
-                )
+                ),
             )
-            .order_by(LEASE.c.id)
         )
+        .order_by(LEASE.c.id)
     )
+    return list(session.scalars(query))
 
 
 def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
@@ -234,52 +232,48 @@ def _too_much(
 
 def held_by_the_dead(session: orm.Session) -> list[str]:
     """Return reservations that hold resources though their lease is over."""
-    return list(
-        session.scalars(
-            sa.select(RESERVATION.c.id)
-            .distinct()
-            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                ALLOCATION.c.released == sa.false(),
-                LEASE.c.in_nova == sa.false(),
-                LEASE.c.status.in_(frozenset(states.Lease) - MOVING),
-            )
+    query = (
+        sa.select(RESERVATION.c.id)
+        .distinct()
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            ALLOCATION.c.released == sa.false(),
+            LEASE.c.in_nova == sa.false(),
+            LEASE.c.status.in_(frozenset(states.Lease) - MOVING),
         )
     )
+    return list(session.scalars(query))
 
 
 def projects(session: orm.Session, resource_type: str) -> list[str]:
     """Return the projects that have leases with a resource of a type, over or
     not."""
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.project_id)
-            .distinct()
-            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-            .where(RESERVATION.c.resource_type == resource_type)
-            .order_by(LEASE.c.project_id)
-        )
+    query = (
+        sa.select(LEASE.c.project_id)
+        .distinct()
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(RESERVATION.c.resource_type == resource_type)
+        .order_by(LEASE.c.project_id)
     )
+    return list(session.scalars(query))
 
 
 def active(
     session: orm.Session, resource_type: str, project_id: str
 ) -> list[tuple[str, str]]:
     """Return (reservation id, lease id) of all active ones of a type."""
-    return [
-        (row.id, row.lease_id)
-        for row in session.execute(
-            sa.select(RESERVATION.c.id, RESERVATION.c.lease_id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                LEASE.c.project_id == project_id,
-                RESERVATION.c.resource_type == resource_type,
-                RESERVATION.c.status == states.Reservation.ACTIVE,
-                LEASE.c.status == states.Lease.ACTIVE,
-            )
+    rows = session.execute(
+        sa.select(RESERVATION.c.id, RESERVATION.c.lease_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            LEASE.c.project_id == project_id,
+            RESERVATION.c.resource_type == resource_type,
+            RESERVATION.c.status == states.Reservation.ACTIVE,
+            LEASE.c.status == states.Lease.ACTIVE,
         )
-    ]
+    )
+    return [(row.id, row.lease_id) for row in rows]
 
 
 def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
@@ -309,29 +303,27 @@ class Leased(NamedTuple):
 
 def leased(session: orm.Session, resource_type: str) -> list[Leased]:
     """Return all of a type that active leases should have."""
-    return [
-        Leased(*row)
-        for row in session.execute(
-            sa.select(
-                RESOURCE.c.name,
-                RESERVATION.c.id,
-                RESERVATION.c.lease_id,
-                LEASE.c.project_id,
-                ALLOCATION.c.exclusive,
-                holds.free(holds.Use.RUN).label('works'),
-            )
-            .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
-            .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(
-                RESOURCE.c.resource_type == resource_type,
-                *SETTLED,
-                *held_rows.has(ALLOCATION.c),
-                ~allocations.occupied(),
-            )
-            .order_by(RESOURCE.c.name)
+    rows = session.execute(
+        sa.select(
+            RESOURCE.c.name,
+            RESERVATION.c.id,
+            RESERVATION.c.lease_id,
+            LEASE.c.project_id,
+            ALLOCATION.c.exclusive,
+            holds.free(holds.Use.RUN).label('works'),
         )
-    ]
+        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            RESOURCE.c.resource_type == resource_type,
+            *SETTLED,
+            *held_rows.has(ALLOCATION.c),
+            ~allocations.occupied(),
+        )
+        .order_by(RESOURCE.c.name)
+    )
+    return [Leased(*row) for row in rows]
 
 
 def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
@@ -339,22 +331,16 @@ def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
     that placement should have, and no others."""
     found: dict[str, tuple[str, dict[str, int]]] = {}
     for row in session.execute(
-        sa.select(
+        held_rows.by_leases(
             RESERVATION.c.id,
             RESERVATION.c.lease_id,
             RESOURCE.c.name,
             AMOUNT.c.resource_class,
             AMOUNT.c.amount,
         )
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .where(
-            *SETTLED,
-            ALLOCATION.c.released == sa.false(),
-            RESOURCE.c.resource_type == objects.HOST,
-        )
+        .where(*SETTLED, RESOURCE.c.resource_type == objects.HOST)
     ):
         if row.resource_class == objects.slot_class(row.id):
             _, slots = found.setdefault(row.id, (row.lease_id, {}))
@@ -367,13 +353,13 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
     or shared, that Nova should know for each reservation, and no others."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for row in session.execute(
-        sa.select(RESERVATION.c.id, RESERVATION.c.lease_id, RESOURCE.c.name)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        held_rows.by_leases(
+            RESERVATION.c.id, RESERVATION.c.lease_id, RESOURCE.c.name
+        )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
             *SETTLED,
-            *held_rows.has(ALLOCATION.c),
+            ALLOCATION.c.replaced_at.is_(None),
             holds.free(holds.Use.RUN),
             ~allocations.occupied(),
             RESOURCE.c.resource_type == objects.HOST,
@@ -386,12 +372,5 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
 
 def settled(session: orm.Session) -> list[str]:
     """Return the active leases for which Nova should have everything."""
-    return list(
-        session.scalars(
-            sa.select(LEASE.c.id)
-            .where(
-                *SETTLED,
-            )
-            .order_by(LEASE.c.id)
-        )
-    )
+    query = sa.select(LEASE.c.id).where(*SETTLED).order_by(LEASE.c.id)
+    return list(session.scalars(query))

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+from typing import Any
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -73,11 +74,9 @@ def ended(
         .limit(limit)
     )
     if after is not None:
+        columns = [LEASE.c.end_date, LEASE.c.id]
         statement = statement.where(
-            LEASE.c.end_date >= after.end_date,
-            sa.or_(
-                LEASE.c.end_date > after.end_date, LEASE.c.id > after.lease_id
-            ),
+            pages.beyond(columns, after, descending=False)
         )
     return [Ended(*row) for row in session.execute(statement)]
 
@@ -152,10 +151,8 @@ def remove_promises(
 
     :param limit: how many at most
     """
-    promised = DELETED_RESERVATION.c
-    ids = pages.oldest(session, promised.deleted_at, before, limit)
-    pages.delete(session, promised.id, ids)
-    return len(ids)
+    deleted_at = DELETED_RESERVATION.c.deleted_at
+    return pages.delete_oldest(session, deleted_at, before, limit)
 
 
 def remove_records(
@@ -165,34 +162,27 @@ def remove_records(
 
     :param limit: how many at most, of each kind
     """
-    count = 0
-    for table in RECORDS:
-        ids = pages.oldest(session, table.c.ended_at, before, limit)
-        pages.delete(session, table.c.id, ids)
-        count += len(ids)
-    return count
-
-
-def count_deleted(session: orm.Session, before: datetime.datetime) -> int:
-    """Return how many deleted leases would be forgotten."""
-    return counts.of(session, DELETED, DELETED.c.deleted_at < before)
-
-
-def count_refusals(session: orm.Session, before: datetime.datetime) -> int:
-    """Return how many refusals would be forgotten."""
-    return counts.of(session, REFUSAL, REFUSAL.c.asked_at < before)
-
-
-def count_keys(session: orm.Session, before: datetime.datetime) -> int:
-    """Return how many keys of requests would be forgotten."""
-    return counts.of(session, KEY, KEY.c.created_at < before)
-
-
-def count_records(session: orm.Session, before: datetime.datetime) -> int:
-    """Return how many rows of the record would be forgotten."""
     return sum(
-        counts.of(session, table, table.c.ended_at < before)
+        pages.delete_oldest(session, table.c.ended_at, before, limit)
         for table in RECORDS
+    )
+
+
+_TIMES: Mapping[str, Sequence[sa.Column[Any]]] = {
+    'deleted leases': [DELETED.c.deleted_at],
+    'refusals': [REFUSAL.c.asked_at],
+    'idempotency keys': [KEY.c.created_at],
+    'records': [table.c.ended_at for table in RECORDS],
+}
+"""Kind of rows that belong to no lease -> the times by which they are old."""
+
+
+def count_old(
+    session: orm.Session, kind: str, before: datetime.datetime
+) -> int:
+    """Return how many rows of a kind would be forgotten."""
+    return sum(
+        counts.of(session, time.table, time < before) for time in _TIMES[kind]
     )
 
 

@@ -18,6 +18,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import tasks
+from nova_reservations.db.holdings import held_rows
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -130,34 +131,13 @@ def due(
     )
 
 
-def starts(
-    session: orm.Session,
-    after: datetime.datetime,
-    now: datetime.datetime,
-    limit: int,
-) -> list[Step]:
-    """Return starts that were due after a time, the latest first."""
-    return _steps(
-        session,
+_STEPS = {
+    states.EventType.START: (
         LEASE.c.start_date,
-        states.EventType.START,
         LEASE.c.status.in_((states.Lease.PENDING, states.Lease.STARTING)),
-        (after, now, limit),
-    )
-
-
-def ends(
-    session: orm.Session,
-    after: datetime.datetime,
-    now: datetime.datetime,
-    limit: int,
-) -> list[Step]:
-    """Return ends that were due after a time, the latest first; one is done
-    when nothing of the lease is left in Nova."""
-    return _steps(
-        session,
+    ),
+    states.EventType.END: (
         LEASE.c.end_date,
-        states.EventType.END,
         sa.or_(
             LEASE.c.status.in_((states.Lease.ACTIVE, *ENDING)),
             sa.and_(
@@ -165,25 +145,25 @@ def ends(
                 LEASE.c.in_nova == sa.true(),
             ),
         ),
-        (after, now, limit),
-    )
+    ),
+}
+"""Kind of a step -> when it is due, and the condition that one which is not
+done is still to come."""
 
 
-def _steps(
+def steps(
     session: orm.Session,
-    date: sa.ColumnElement[datetime.datetime],
     kind: states.EventType,
-    waits: sa.ColumnElement[bool],
-    within: tuple[datetime.datetime, datetime.datetime, int],
+    after: datetime.datetime,
+    now: datetime.datetime,
+    limit: int,
 ) -> list[Step]:
-    """:param waits: whether a step that is not done is still to come"""
-    after, now, limit = within
+    """Return the starts, or the ends, that were due after a time, the latest
+    first; an end is done when nothing of the lease is left in Nova."""
+    date, waits = _STEPS[kind]
     done = EVENT.c.status == states.Event.DONE
     rows = session.execute(
-        sa.select(
-            date.label('due_at'),
-            sa.case((done, EVENT.c.updated_at)).label('done_at'),
-        )
+        sa.select(date, sa.case((done, EVENT.c.updated_at)))
         .join(EVENT, EVENT.c.lease_id == LEASE.c.id)
         .where(
             date > after,
@@ -201,26 +181,21 @@ def hosts_held(
     session: orm.Session, now: datetime.datetime
 ) -> Mapping[str, int]:
     """Return project -> how many whole hosts its leases have now."""
-    return {
-        row.project_id: int(row.hosts)
-        for row in session.execute(
-            sa.select(
-                LEASE.c.project_id,
-                sa.func.count(ALLOCATION.c.id).label('hosts'),
-            )
-            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .where(
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.start_date <= now,
-                ALLOCATION.c.replaced_at.is_(None),
-                ALLOCATION.c.exclusive == sa.true(),
-                RESOURCE.c.resource_type == objects.HOST,
-            )
-            .group_by(LEASE.c.project_id)
+    rows = session.execute(
+        held_rows.by_leases(
+            LEASE.c.project_id,
+            sa.func.count(ALLOCATION.c.id).label('hosts'),
         )
-    }
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.start_date <= now,
+            ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.exclusive == sa.true(),
+            RESOURCE.c.resource_type == objects.HOST,
+        )
+        .group_by(LEASE.c.project_id)
+    )
+    return {row.project_id: int(row.hosts) for row in rows}
 
 
 def host_seconds(

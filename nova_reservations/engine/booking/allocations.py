@@ -477,7 +477,7 @@ def _in_one_cell(
     cells = candidates.cells(session, held)
     if len(cells | candidates.cells(session, booked)) < 2:
         return found
-    for cell in sorted(cells) or candidates.all_cells(session):
+    for cell in sorted(cells or candidates.cells(session)):
         there = [
             find_offers(session, ask.wanted.within('cell', {cell}), terms)
             for ask in asks

@@ -408,7 +408,7 @@ class Repair:
                 self.session, wanted, terms
             ).offers
         }
-        if cells and not cells.issuperset(candidates.all_cells(self.session)):
+        if cells and not cells.issuperset(candidates.cells(self.session)):
             found |= {
                 offer.resource.id: dataclasses.replace(offer, near=True)
                 for offer in allocations_engine.find_offers(

@@ -123,14 +123,14 @@ class Purge:
         if asked.leases is not None:
             found.update(self._leases(asked.leases, None, rows.count))
         with self.database.reader() as session:
-            for kind, count, before in (
-                ('deleted leases', rows.count_deleted, asked.leases),
-                ('refusals', rows.count_refusals, asked.requests),
-                ('idempotency keys', rows.count_keys, asked.requests),
-                ('records', rows.count_records, asked.records),
+            for kind, before in (
+                ('deleted leases', asked.leases),
+                ('refusals', asked.requests),
+                ('idempotency keys', asked.requests),
+                ('records', asked.records),
             ):
                 if before is not None:
-                    found[kind] = count(session, before)
+                    found[kind] = rows.count_old(session, kind, before)
         return dict(found)
 
     def _leases(

@@ -251,11 +251,14 @@ def _leases(session: api.Session) -> Readings:
     }
 
 
+_STEPS = {'start': states.EventType.START, 'end': states.EventType.END}
+
+
 def _steps(session: api.Session, now: datetime.datetime) -> Readings:
     late: dict[Labels, float] = {}
     recent: dict[Labels, float] = {}
-    for name, find in (('start', rows.starts), ('end', rows.ends)):
-        found = find(session, now - RECENT, now, MOST)
+    for name, kind in _STEPS.items():
+        found = rows.steps(session, kind, now - RECENT, now, MOST)
         seconds = sorted(
             max(((step.done_at or now) - step.due_at).total_seconds(), 0.0)
             for step in found

@@ -120,11 +120,8 @@ def _create_tables() -> None:
     )
     _create(
         'nr_hosts',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_resources.id', primary_key=True
         ),
         sa.Column(
             'hypervisor_hostname', sa.String(255), nullable=False, index=True
@@ -154,21 +151,15 @@ def _create_tables() -> None:
     )
     _create(
         'nr_host_traits',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_hosts.resource_id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_hosts.resource_id', primary_key=True
         ),
         sa.Column('trait', sa.String(255), primary_key=True),
     )
     _create(
         'nr_inventories',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_resources.id', primary_key=True
         ),
         sa.Column('resource_class', sa.String(255), primary_key=True),
         sa.Column('total', sa.Integer, nullable=False),
@@ -180,11 +171,8 @@ def _create_tables() -> None:
     )
     _create(
         'nr_nested_inventories',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_hosts.resource_id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_hosts.resource_id', primary_key=True
         ),
         sa.Column('resource_class', sa.String(255), primary_key=True),
         sa.Column('provider', sa.String(36), primary_key=True),
@@ -212,12 +200,8 @@ def _create_tables() -> None:
             sa.ForeignKey('nr_hosts.resource_id', ondelete='CASCADE'),
             primary_key=True,
         ),
-        sa.Column(
-            'fact_id',
-            sa.Integer,
-            sa.ForeignKey('nr_facts.id'),
-            primary_key=True,
-            index=True,
+        _reference(
+            'fact_id', sa.Integer, 'nr_facts.id', primary_key=True, index=True
         ),
     )
     _create(
@@ -231,16 +215,13 @@ def _create_tables() -> None:
     )
     _create(
         'nr_resource_properties',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_resources.id', primary_key=True
         ),
-        sa.Column(
+        _reference(
             'property_id',
             sa.Integer,
-            sa.ForeignKey('nr_properties.id'),
+            'nr_properties.id',
             primary_key=True,
             index=True,
         ),
@@ -371,13 +352,7 @@ def _create_tables() -> None:
     _create(
         'nr_reservations',
         sa.Column('id', sa.String(36), primary_key=True),
-        sa.Column(
-            'lease_id',
-            sa.String(36),
-            sa.ForeignKey('nr_leases.id'),
-            nullable=False,
-            index=True,
-        ),
+        _reference('lease_id', sa.String(36), 'nr_leases.id', index=True),
         sa.Column('position', sa.Integer, nullable=False),
         sa.Column('resource_type', sa.String(64), nullable=False),
         sa.Column('status', sa.String(16), nullable=False),
@@ -400,12 +375,7 @@ def _create_tables() -> None:
     _create(
         'nr_events',
         sa.Column('id', sa.String(36), primary_key=True),
-        sa.Column(
-            'lease_id',
-            sa.String(36),
-            sa.ForeignKey('nr_leases.id'),
-            nullable=False,
-        ),
+        _reference('lease_id', sa.String(36), 'nr_leases.id'),
         sa.Column('event_type', sa.String(32), nullable=False),
         sa.Column('time', sa.DateTime, nullable=False),
         sa.Column('status', sa.String(16), nullable=False),
@@ -434,18 +404,8 @@ def _create_tables() -> None:
     _create(
         'nr_allocations',
         sa.Column('id', sa.Integer, primary_key=True),
-        sa.Column(
-            'reservation_id',
-            sa.String(36),
-            sa.ForeignKey('nr_reservations.id'),
-            nullable=False,
-        ),
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            nullable=False,
-        ),
+        _reference('reservation_id', sa.String(36), 'nr_reservations.id'),
+        _reference('resource_id', sa.Integer, 'nr_resources.id'),
         sa.Column('start_date', sa.DateTime, nullable=False),
         sa.Column('end_date', sa.DateTime, nullable=False),
         sa.Column('exclusive', sa.Boolean, nullable=False),
@@ -473,11 +433,8 @@ def _create_tables() -> None:
     )
     _create(
         'nr_allocation_amounts',
-        sa.Column(
-            'allocation_id',
-            sa.Integer,
-            sa.ForeignKey('nr_allocations.id'),
-            primary_key=True,
+        _reference(
+            'allocation_id', sa.Integer, 'nr_allocations.id', primary_key=True
         ),
         sa.Column('resource_class', sa.String(255), primary_key=True),
         sa.Column('amount', sa.Integer, nullable=False),
@@ -485,12 +442,8 @@ def _create_tables() -> None:
     _create(
         'nr_servers',
         sa.Column('server_uuid', sa.String(36), primary_key=True),
-        sa.Column(
-            'reservation_id',
-            sa.String(36),
-            sa.ForeignKey('nr_reservations.id'),
-            nullable=False,
-            index=True,
+        _reference(
+            'reservation_id', sa.String(36), 'nr_reservations.id', index=True
         ),
         sa.Column('chosen', sa.Boolean, nullable=False, server_default='0'),
         sa.Column('created_at', sa.DateTime, nullable=False),
@@ -498,10 +451,10 @@ def _create_tables() -> None:
     )
     _create(
         'nr_project_access',
-        sa.Column(
+        _reference(
             'reservation_id',
             sa.String(36),
-            sa.ForeignKey('nr_reservations.id'),
+            'nr_reservations.id',
             primary_key=True,
         ),
         sa.Column('project_id', sa.String(255), primary_key=True),
@@ -520,12 +473,7 @@ def _create_tables() -> None:
     _create(
         'nr_leased_servers',
         sa.Column('server_uuid', sa.String(36), primary_key=True),
-        sa.Column(
-            'reservation_id',
-            sa.String(36),
-            sa.ForeignKey('nr_reservations.id'),
-            nullable=False,
-        ),
+        _reference('reservation_id', sa.String(36), 'nr_reservations.id'),
         sa.Column('position', sa.Integer, nullable=False),
         sa.Column('released_at', sa.DateTime),
         sa.Column('down_since', sa.DateTime, index=True),
@@ -538,16 +486,13 @@ def _create_tables() -> None:
     )
     _create(
         'nr_unfit_hosts',
-        sa.Column(
-            'lease_id',
-            sa.String(36),
-            sa.ForeignKey('nr_leases.id'),
-            primary_key=True,
+        _reference(
+            'lease_id', sa.String(36), 'nr_leases.id', primary_key=True
         ),
-        sa.Column(
+        _reference(
             'resource_id',
             sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
+            'nr_resources.id',
             primary_key=True,
             index=True,
         ),
@@ -555,11 +500,8 @@ def _create_tables() -> None:
     )
     _create(
         'nr_closings',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_resources.id', primary_key=True
         ),
         sa.Column('attempt', sa.String(36), nullable=False),
         sa.Column('listed_at', sa.DateTime),
@@ -567,11 +509,8 @@ def _create_tables() -> None:
     )
     _create(
         'nr_awaited_servers',
-        sa.Column(
-            'resource_id',
-            sa.Integer,
-            sa.ForeignKey('nr_resources.id'),
-            primary_key=True,
+        _reference(
+            'resource_id', sa.Integer, 'nr_resources.id', primary_key=True
         ),
         sa.Column('server_id', sa.String(36), primary_key=True),
     )
@@ -710,3 +649,12 @@ def _create(table: str, *parts: sa.schema.SchemaItem) -> None:
     """Create a table. Constraints without a name get that of the convention
     in ``models.Base``."""
     op.create_table(table, *parts, **OPTIONS)
+
+
+def _reference(
+    name: str, kind: Any, column: str, **options: Any
+) -> sa.Column[Any]:
+    """Return a column that refers to a column of another table."""
+    return sa.Column(
+        name, kind, sa.ForeignKey(column), nullable=False, **options
+    )

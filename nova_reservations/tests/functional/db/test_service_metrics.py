@@ -49,11 +49,15 @@ QUERIES = {
     ),
     'what is due': listed.Often(rows.due),
     'starts': listed.Often(
-        lambda session: rows.starts(session, NOW - HOUR, NOW, 100),
+        lambda session: rows.steps(
+            session, states.EventType.START, NOW - HOUR, NOW, 100
+        ),
         frozenset({'ix_nr_leases_start'}),
     ),
     'ends': listed.Often(
-        lambda session: rows.ends(session, NOW - HOUR, NOW, 100),
+        lambda session: rows.steps(
+            session, states.EventType.END, NOW - HOUR, NOW, 100
+        ),
         frozenset({'ix_nr_leases_end'}),
     ),
     'who has hosts': listed.Often(
