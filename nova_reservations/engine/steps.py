@@ -9,6 +9,7 @@ any worker can go on with a lease that another worker has left half-way.
 import dataclasses
 import datetime
 import enum
+from typing import Self
 
 from nova_reservations import objects
 from nova_reservations.engine import settings
@@ -17,6 +18,15 @@ from nova_reservations.objects import states
 ANSWER = datetime.timedelta(minutes=5)
 """The longest time of a request to create servers with a lease: no client
 waits so long, and a server that it creates after that is refused."""
+
+SOON = datetime.timedelta(seconds=1)
+"""The time between two looks at something that should be over any moment."""
+
+LATER = datetime.timedelta(seconds=5)
+"""The time between two tries while Nova or placement does not answer."""
+
+SELDOM = datetime.timedelta(seconds=60)
+"""The time between two looks at something that an operator has to mend."""
 
 
 class Step(enum.Enum):
@@ -46,6 +56,11 @@ class Wait:
 
     reason: objects.Reason | None
     length: datetime.timedelta
+
+    @classmethod
+    def plain(cls, told: str, length: datetime.timedelta) -> Self:
+        """Return a wait of which operators learn no more than the owner."""
+        return cls(objects.Reason.plain(told), length)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -80,8 +80,7 @@ class BestEffort(means.UseCase):
         except exception.InvalidInput as error:
             # The lease was valid when it was asked for, but now never will be.
             why = objects.Reason.of(error)
-            self._end(held, states.Lease.ERROR, why)
-            return steps.Again()
+            return self._end(held, states.Lease.ERROR, why)
         except exception.CloudRefused as error:
             # Wait: an operator may mend the cause, or the lease times out at
             # last. The error may name hosts of others, so only operators see
@@ -97,8 +96,7 @@ class BestEffort(means.UseCase):
 
     def _advance(self, held: claimed_leases.ClaimedLease) -> steps.Next:
         if late := self._too_late(held.lease, held.now):
-            self._end(held, states.Lease.TIMEDOUT, late)
-            return steps.Again()
+            return self._end(held, states.Lease.TIMEDOUT, late)
         with self.database.reader() as session:
             prospect = drain_candidates.find(
                 session, held.lease, held.now, self.types, self.options
@@ -141,18 +139,19 @@ class BestEffort(means.UseCase):
                 reasons = drainable_hosts.unfit(session, held.lease.id)
             if not reasons:
                 # Other leases have the hosts, and may give them back.
-                return steps.Wait(objects.Reason.plain(TOO_FEW), LATER)
-            why = _too_few(reasons)
-            self._end(held, states.Lease.ERROR, why)
-            return steps.Again()
+                return steps.Wait.plain(TOO_FEW, LATER)
+            # Only operators read the reasons, because others still have the
+            # hosts.
+            why = objects.Reason(
+                f'{TOO_FEW}; {len(reasons)} could not be',
+                '; '.join([TOO_FEW, *reasons]),
+            )
+            return self._end(held, states.Lease.ERROR, why)
         chosen = self.candidates.choose(prospect, held.now)
         if not chosen:
-            return steps.Wait(
-                objects.Reason.plain(
-                    'No hosts can be emptied now: their servers can not be '
-                    'moved in the state that they are in, or have nowhere to '
-                    'go'
-                ),
+            return steps.Wait.plain(
+                'No hosts can be emptied now: their servers can not be moved '
+                'in the state that they are in, or have nowhere to go',
                 LATER,
             )
 
@@ -189,16 +188,12 @@ class BestEffort(means.UseCase):
             and held.now < drainable.fenced_at + self.options.settle
             for drainable in needed
         ):
-            return steps.Wait(
-                objects.Reason.plain(
-                    'Waiting for servers that are on their way'
-                ),
-                SOON,
+            return steps.Wait.plain(
+                'Waiting for servers that are on their way', SOON
             )
         closed = self._closings(held, hosts)
         if overdue := self._overdue(closed, held.now):
-            self._give_up(held, overdue)
-            return steps.Again()
+            return self._give_up(held, overdue)
         left = self.builds.left(
             frozenset[str]().union(*(closing.servers for closing in closed))
         )
@@ -206,11 +201,9 @@ class BestEffort(means.UseCase):
             in_flight = objects.plural(
                 len(left), 'server that was', 'servers that were'
             )
-            return steps.Wait(
-                objects.Reason.plain(
-                    f'Waiting for {in_flight} being built or moved when the '
-                    'hosts were taken'
-                ),
+            return steps.Wait.plain(
+                f'Waiting for {in_flight} being built or moved when the '
+                'hosts were taken',
                 SOON,
             )
         occupancies = self.cloud.servers.occupancy(hosts)
@@ -224,15 +217,14 @@ class BestEffort(means.UseCase):
         failed = self._move(held, hosts, full)
         if failed:
             ids = {host.name: host.id for host in hosts}
-            self._give_up(
+            return self._give_up(
                 held, {ids[name]: reason for name, reason in failed.items()}
             )
-            return steps.Again()
         return steps.Wait(_full(full), SOON)
 
     def _give_up(
         self, held: claimed_leases.ClaimedLease, reasons: Mapping[int, str]
-    ) -> None:
+    ) -> steps.Next:
         def give_up(session: api.Session) -> None:
             drainable_hosts.set_unfit(
                 session, held.lease.id, reasons, held.now
@@ -240,6 +232,7 @@ class BestEffort(means.UseCase):
 
         # Must be written before anything is undone.
         held.record(then=give_up)
+        return steps.Again()
 
     def _closings(
         self,
@@ -380,8 +373,7 @@ class BestEffort(means.UseCase):
                 # rule within seconds.
                 return steps.Wait(why, LATER)
             # The lease was within the limits when emptying began.
-            self._end(held, states.Lease.ERROR, why)
-            return steps.Again()
+            return self._end(held, states.Lease.ERROR, why)
         except exception.Contended as error:
             return steps.Wait(objects.Reason.of(error), SOON)
         LOG.info(
@@ -403,7 +395,7 @@ class BestEffort(means.UseCase):
         held: claimed_leases.ClaimedLease,
         status: states.Lease,
         reason: objects.Reason,
-    ) -> None:
+    ) -> steps.Next:
         """Record that the search has ended, before anything is undone."""
 
         def end(session: api.Session) -> None:
@@ -422,15 +414,7 @@ class BestEffort(means.UseCase):
             else notifications.failed(states.EventType.START),
             notifications.payload(held.lease),
         )
-
-
-def _too_few(reasons: Collection[str]) -> objects.Reason:
-    """:param reasons: why hosts could not be emptied; only operators read
-    them, because others still have the hosts"""
-    return objects.Reason(
-        f'{TOO_FEW}; {len(reasons)} could not be',
-        '; '.join([TOO_FEW, *reasons]),
-    )
+        return steps.Again()
 
 
 def _full(hosts: Mapping[str, ports.Occupancy]) -> objects.Reason:

@@ -8,27 +8,20 @@ import dataclasses
 from oslo_log import log
 
 from nova_reservations import objects
-from nova_reservations.db import api
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import healing
 from nova_reservations.db.leases import leases
 from nova_reservations.db.record import usage
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.healing import repair
 
 LOG = log.getLogger(__name__)
 
 
-def record(
-    session: api.Session,
-    repair: repair.Repair,
-    moved: bool,
-    options: settings.Settings,
-) -> bool:
+def record(repair: repair.Repair, moved: bool) -> bool:
     """Write the flags, and make a worker tell Nova if anything was moved;
     return False if nothing has changed."""
-    seen, now = repair.lease, repair.case.now
+    session, seen, now = repair.session, repair.lease, repair.now
     after = repair.lacking()
     held = allocations.holdings(session, list(after))
     degraded = changed = False
@@ -56,7 +49,7 @@ def record(
         now,
         degraded=degraded,
         prepared=lease.prepared,
-        due_at=steps.due_after_change(lease, now, options),
+        due_at=steps.due_after_change(lease, now, repair.options),
     )
     return True
 
@@ -76,7 +69,7 @@ def _reason(
     reservation_id: str,
     lost: list[objects.Holding],
 ) -> str | None:
-    demand = repair.case.demanded.get(reservation_id)
+    demand = repair.demanded.get(reservation_id)
     if demand is None:
         return None
     names = sorted({holding.resource.name for holding in lost} & demand.named)

@@ -176,8 +176,8 @@ class Healing(means.UseCase):
                     reason=degraded.by_name(repair)
                     or 'nothing is free at this moment for failed ones',
                 )
-            degraded.record(session, repair, moved, self.options)
-            _free_left(session, seen, held.union(repair.left), now)
+            degraded.record(repair, moved)
+            _free_left(repair, held)
             return seen, leases.get(session, lease_id)
 
     def _tell(self, before: objects.Lease, after: objects.Lease) -> None:
@@ -220,10 +220,10 @@ class Healing(means.UseCase):
             held = allocations.held_by(session, seen)
             moved = repair.take_back(unused)
             moved |= repair.replace(replan=not moved)
-            if not degraded.record(session, repair, moved, self.options):
+            if not degraded.record(repair, moved):
                 return None
             if moved:
-                _free_left(session, seen, held.union(repair.left), now)
+                _free_left(repair, held)
             return seen, leases.get(session, lease_id)
 
     def _repair_of(
@@ -241,7 +241,10 @@ class Healing(means.UseCase):
             item.resource_type not in self.types for item in lease.reservations
         ):
             return None
-        case = repair.Case(
+        return repair.Repair(
+            session,
+            self.allocations,
+            attempt,
             lease,
             self._demanded(lease),
             {
@@ -253,7 +256,6 @@ class Healing(means.UseCase):
             None if asked else self.options.heal_active,
             drained,
         )
-        return repair.Repair(session, case, self.allocations, attempt)
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of reservations that have
@@ -404,14 +406,13 @@ def _vacate(
     freed_capacity.freed(session, now, ids)
 
 
-def _free_left(
-    session: api.Session,
-    lease: objects.Lease,
-    held: Collection[int],
-    now: datetime.datetime,
-) -> None:
+def _free_left(repair: repair.Repair, held: Collection[int]) -> None:
     """Offer resources that the lease has left to other leases, which may be
-    able to use them."""
+    able to use them.
+
+    :param held: what it had before
+    """
+    has = allocations.held_by(repair.session, repair.lease)
     freed_capacity.freed(
-        session, now, set(held) - allocations.held_by(session, lease)
+        repair.session, repair.now, {*held, *repair.left} - has
     )

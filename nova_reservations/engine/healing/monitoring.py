@@ -56,8 +56,17 @@ class _News:
         return self.was.failed != self.condition.failed
 
     @property
+    def is_found(self) -> bool:
+        """True if it was lost; whether it works, its monitor tells."""
+        return self.was.lost is not None and self.condition.lost is None
+
+    @property
     def is_bookable(self) -> bool:
         return not holds.forbidding(self.condition, holds.Use.RETURN)
+
+
+_Judge = Callable[[conditions.KnownResource], objects.Condition]
+"""Returns the condition that a resource has by now."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -158,13 +167,9 @@ class Monitoring:
                     monitor.resource_type, changes, now, monitor.domains
                 )
                 if monitor.resource_type == objects.HOST and changes.names:
-                    self._look_at_servers(now)
-
-    def _look_at_servers(self, now: datetime.datetime) -> None:
-        """Make a worker check whether servers with a lease of their own are
-        on a host that has changed."""
-        with self.database.writer() as session:
-            tasks.hurry(session, server_failures.TASK, now)
+                    # Servers with a lease of their own may be on the host.
+                    with self.database.writer() as session:
+                        tasks.hurry(session, server_failures.TASK, now)
 
     def record(
         self,
@@ -174,18 +179,33 @@ class Monitoring:
         domains: Domains = lambda names: {},
     ) -> None:
         """Write the changed conditions of our resources."""
+
+        def judge(row: conditions.KnownResource) -> objects.Condition:
+            name = row.resource.name
+            return failures.condition(
+                row.condition,
+                failures.Sighting(
+                    failed=name in changes.failed,
+                    down=name in changes.down,
+                    disabled=name in changes.disabled,
+                ),
+                now,
+                self.options.down_after,
+            )
+
         with self.database.reader() as session:
             seen = conditions.known(session, resource_type, changes.names)
-        if not self._news(seen, changes, now) and not any(
-            row.braked_at for row in seen
-        ):
+        if not _news(seen, judge) and not any(row.braked_at for row in seen):
             return
-        domain_of = self._domains(resource_type, domains)
-        news, verdict = transactions.retry(
-            lambda _: self._record(resource_type, changes, domain_of, now)
+        news, masses = self._record(
+            resource_type,
+            changes.names,
+            judge,
+            self._domains(resource_type, domains),
+            now,
         )
         _log(resource_type, news)
-        for mass in verdict.told:
+        for mass in masses:
             mass_failure.tell(resource_type, mass, self.notify)
 
     def set_lost(
@@ -198,9 +218,14 @@ class Monitoring:
             it; None: they can
         :raises: CloudUnavailable, Contended
         """
-        domain_of = self._domains(objects.HOST)
-        news, verdict = transactions.retry(
-            lambda _: self._record_lost(reasons, domain_of, now)
+
+        def judge(row: conditions.KnownResource) -> objects.Condition:
+            return failures.lost(
+                row.condition, reasons[row.resource.name], now
+            )
+
+        news, masses = self._record(
+            objects.HOST, [*reasons], judge, self._domains(objects.HOST), now
         )
         for item in news:
             LOG.warning(
@@ -213,102 +238,56 @@ class Monitoring:
                     else f'counts as failed: {item.condition.lost}',
                 },
             )
-        for mass in verdict.told:
+        for mass in masses:
             mass_failure.tell(objects.HOST, mass, self.notify)
-
-    def _record_lost(
-        self,
-        reasons: Mapping[str, str | None],
-        domain_of: Mapping[str, str],
-        now: datetime.datetime,
-    ) -> tuple[list[_News], mass_failure.Verdict]:
-        with self.database.writer() as session:
-            news = []
-            for row in conditions.known(session, objects.HOST, [*reasons]):
-                condition = failures.lost(
-                    row.condition, reasons[row.resource.name], now
-                )
-                if condition != row.condition:
-                    news.append(_News(row.resource, row.condition, condition))
-            verdict = self._write(session, objects.HOST, news, domain_of, now)
-            if any(item.condition.lost is None for item in news):
-                tasks.hurry(session, healing.MONITOR, now)
-        return news, verdict
-
-    def _news(
-        self,
-        known: Collection[conditions.KnownResource],
-        changes: base.Changes,
-        now: datetime.datetime,
-    ) -> list[_News]:
-        """Return the resources whose conditions have changed."""
-        news = []
-        for row in known:
-            name = row.resource.name
-            condition = failures.condition(
-                row.condition,
-                failures.Sighting(
-                    failed=name in changes.failed,
-                    down=name in changes.down,
-                    disabled=name in changes.disabled,
-                ),
-                now,
-                self.options.down_after,
-            )
-            if condition != row.condition:
-                news.append(_News(row.resource, row.condition, condition))
-        return news
 
     def _record(
         self,
         resource_type: str,
-        changes: base.Changes,
+        names: Collection[str],
+        judge: _Judge,
         domain_of: Mapping[str, str],
         now: datetime.datetime,
-    ) -> tuple[list[_News], mass_failure.Verdict]:
-        with self.database.writer() as session:
-            news = self._news(
-                conditions.known(session, resource_type, changes.names),
-                changes,
+    ) -> tuple[list[_News], Collection[mass_failure.Told]]:
+        """Write the conditions of these resources as they are judged; return
+        those that have changed, and the new mass failures."""
+
+        def write(
+            session: api.Session,
+        ) -> tuple[list[_News], Collection[mass_failure.Told]]:
+            news = _news(
+                conditions.known(session, resource_type, names), judge
+            )
+            for item in sorted(news, key=lambda item: item.resource.id):
+                conditions.set_condition(
+                    session, item.resource.id, item.condition, now
+                )
+            healing.mark_unprepared(
+                session,
+                [item.resource.id for item in news if item.fails_or_is_back],
                 now,
             )
-            verdict = self._write(session, resource_type, news, domain_of, now)
-        return news, verdict
-
-    def _write(
-        self,
-        session: api.Session,
-        resource_type: str,
-        news: Collection[_News],
-        domain_of: Mapping[str, str],
-        now: datetime.datetime,
-    ) -> mass_failure.Verdict:
-        for item in sorted(news, key=lambda item: item.resource.id):
-            conditions.set_condition(
-                session, item.resource.id, item.condition, now
+            verdict = mass_failure.apply(
+                session,
+                resource_type,
+                domain_of,
+                [item.resource.name for item in news if item.condition.works],
+                self.options,
+                now,
             )
-        healing.mark_unprepared(
-            session,
-            [item.resource.id for item in news if item.fails_or_is_back],
-            now,
-        )
-        verdict = mass_failure.apply(
-            session,
-            resource_type,
-            domain_of,
-            [item.resource.name for item in news if item.condition.works],
-            self.options,
-            now,
-        )
-        if news or verdict.released:
-            tasks.hurry(session, healing.HEAL, now)
-        if news:
-            # Facts of a host that is back are most often out of date.
-            tasks.hurry(session, hosts.REFRESH, now)
-        back = [item.resource.id for item in news if item.is_bookable]
-        if back:
-            freed_capacity.freed(session, now, back)
-        return verdict
+            if news or verdict.released:
+                tasks.hurry(session, healing.HEAL, now)
+            if news:
+                # Facts of a host that is back are most often out of date.
+                tasks.hurry(session, hosts.REFRESH, now)
+            back = [item.resource.id for item in news if item.is_bookable]
+            if back:
+                freed_capacity.freed(session, now, back)
+            if any(item.is_found for item in news):
+                tasks.hurry(session, healing.MONITOR, now)
+            return news, verdict.told
+
+        return transactions.write(self.database, write)
 
     def _domains(
         self, resource_type: str, domains: Domains | None = None
@@ -327,6 +306,17 @@ class Monitoring:
         with self.database.reader() as session:
             known = conditions.known(session, resource_type)
         return _ask(domains, [row.resource.name for row in known])
+
+
+def _news(
+    known: Collection[conditions.KnownResource], judge: _Judge
+) -> list[_News]:
+    """Return the resources whose conditions have changed."""
+    return [
+        _News(row.resource, row.condition, condition)
+        for row in known
+        if (condition := judge(row)) != row.condition
+    ]
 
 
 def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:

@@ -38,8 +38,17 @@ Broken = Mapping[str, list[objects.Holding]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
-    """A lease that is to be healed.
+class _Loss:
+    """Resources of a reservation that are to be replaced together."""
+
+    reservation_id: str
+    demand: demands.Ask
+    holdings: Sequence[objects.Holding]
+
+
+@dataclasses.dataclass(eq=False)
+class Repair:
+    """A lease, in the transaction that heals it.
 
     :ivar demanded: reservation id -> what it asks for, of reservations that
         have resources; None: the request is no longer valid, so failures are
@@ -49,33 +58,43 @@ class Case:
     :ivar heal_active: the failures for which a used lease gets replacements;
         None: all, because its owner has asked.
     :ivar drained: ids of resources that it is to leave, though they work.
+    :ivar left: ids of resources that promises of others have left for the
+        lease.
     """
 
+    session: api.Session
+    plans: allocations_engine.Allocations
+    attempt: transactions.Attempt
     lease: objects.Lease
     demanded: Mapping[str, demands.Ask | None]
     aftermath: Mapping[str, datetime.timedelta]
     now: datetime.datetime
     options: settings.Settings
     heal_active: states.HealActive | None
-    drained: Collection[int] = ()
+    drained: Collection[int]
+    left: Collection[int] = ()
 
-    def window(self, reservation_id: str) -> interval.Interval:
+    @property
+    def used(self) -> bool:
+        return self.lease.is_used
+
+    def _window(self, reservation_id: str) -> interval.Interval:
         """Return the rest of the reservation's window."""
         return interval.Interval(
             max(self.lease.start_date, self.now), self._end(reservation_id)
         )
 
-    def given_window(self, reservation_id: str) -> interval.Interval:
+    def _given_window(self, reservation_id: str) -> interval.Interval:
         """Return the window for resources that the reservation gets now."""
         return interval.Interval(
-            self.now if self.lease.is_used else self.lease.start_date,
+            self.now if self.used else self.lease.start_date,
             self._end(reservation_id),
         )
 
     def _end(self, reservation_id: str) -> datetime.datetime:
         return self.lease.end_date + self.aftermath[reservation_id]
 
-    def terms(self, ignore: Collection[str]) -> search.Search:
+    def _terms(self, ignore: Collection[str]) -> search.Search:
         return search.Search(
             self.now,
             self.options.cleaning_time,
@@ -83,40 +102,8 @@ class Case:
             ignore=ignore,
         )
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Loss:
-    """Resources of a reservation that are to be replaced together."""
-
-    reservation_id: str
-    demand: demands.Ask
-    holdings: Sequence[objects.Holding]
-
-
-class Repair:
-    """A lease, in the transaction that heals it.
-
-    :ivar left: ids of resources that promises of others have left for the
-        lease.
-    """
-
-    def __init__(
-        self,
-        session: api.Session,
-        case: Case,
-        plans: allocations_engine.Allocations,
-        attempt: transactions.Attempt,
-    ) -> None:
-        self.session = session
-        self.case = case
-        self.plans = plans
-        self.attempt = attempt
-        self.left: Collection[int] = ()
-        self.lease = case.lease
-        self.used = case.lease.is_used
-
     def held(self) -> Mapping[str, Collection[objects.Holding]]:
-        return allocations.holdings(self.session, list(self.case.demanded))
+        return allocations.holdings(self.session, list(self.demanded))
 
     def lacking(self) -> Broken:
         """Return the resources that the lease can't use. It can use cordoned
@@ -140,7 +127,7 @@ class Repair:
         broken = {}
         for reservation_id, holdings in self.held().items():
             current = [holding for holding in holdings if holding.stays]
-            demand = self.case.demanded[reservation_id]
+            demand = self.demanded[reservation_id]
             ids = {holding.resource.id for holding in current}
             fit = ids
             if demand is not None:
@@ -177,15 +164,14 @@ class Repair:
         )
 
     def _may_replace(self, holding: objects.Holding) -> bool:
-        heal_active = self.case.heal_active
-        if heal_active is None or holding.resource.id in self.case.drained:
+        if self.heal_active is None or holding.resource.id in self.drained:
             return True
         if holding.braked:
             return False
-        if not self.used or heal_active == states.HealActive.FAILED:
+        if not self.used or self.heal_active == states.HealActive.FAILED:
             return True
         return (
-            heal_active == states.HealActive.FORCED_DOWN
+            self.heal_active == states.HealActive.FORCED_DOWN
             and holding.forced_down
         )
 
@@ -215,7 +201,7 @@ class Repair:
         work again; return whether any were exchanged."""
         taken = False
         for reservation_id, ids in unused.items():
-            demand = self.case.demanded.get(reservation_id)
+            demand = self.demanded.get(reservation_id)
             if not self.used or demand is None:
                 continue
             given = [
@@ -241,12 +227,12 @@ class Repair:
         wanted = search.Wanted(
             reservation_id,
             demand,
-            self.case.window(reservation_id),
+            self._window(reservation_id),
             held=former,
             among=list(former),
         )
         found = allocations_engine.find_offers(
-            self.session, wanted, self.case.terms(ignore=[reservation_id])
+            self.session, wanted, self._terms(ignore=[reservation_id])
         )
         slots = self._slots(reservation_id, given)
         taken = False
@@ -311,13 +297,13 @@ class Repair:
             self.lease,
             [ask.wanted for ask in asks],
             # Nothing is ignored: the lease's other resources stay.
-            self.case.terms(ignore=()),
+            self._terms(ignore=()),
             self.attempt,
         )
         if moved is None:
             return False
         allocations.advance(self.session, moved.generations)
-        replanning.write(self.session, moved, self.case.now, self.case.options)
+        replanning.write(self.session, moved, self.now, self.options)
         for ask, holdings in zip(asks, losses, strict=True):
             given = moved.room.resources[ask.wanted.reservation_id]
             self._write(ask, dict.fromkeys(given, 1), holdings)
@@ -328,8 +314,8 @@ class Repair:
         """Return the broken resources that may be replaced; those in one list
         are chosen together."""
         wholes, shares = [], []
-        for reservation_id, broken in self.broken(self.case.drained).items():
-            demand = self.case.demanded[reservation_id]
+        for reservation_id, broken in self.broken(self.drained).items():
+            demand = self.demanded[reservation_id]
             if demand is None:
                 continue
             lost = [
@@ -375,7 +361,7 @@ class Repair:
         wanted = search.Wanted(
             reservation_id,
             demand.sized(sum(slots[key] for key in lost)),
-            self.case.window(reservation_id),
+            self._window(reservation_id),
             held=dict.fromkeys(known, 1),
             siblings=len(slots) + beside,
         )
@@ -398,7 +384,7 @@ class Repair:
         """Return what could be given in place of lost resources. Offers in
         the same cells are marked as near, because Nova moves servers only
         within a cell; a lease that servers carry gets only such offers."""
-        terms = self.case.terms(ignore)
+        terms = self._terms(ignore)
         cells = candidates.cells(self.session, lost)
         if cells and self.lease.server_reservation is not None:
             wanted = wanted.within('cell', cells)
@@ -448,9 +434,7 @@ class Repair:
         slots = self._slots(reservation_id, lost)
         parted = [holding.resource.id for holding in lost]
         if self.used:
-            healing.replace(
-                self.session, reservation_id, parted, self.case.now
-            )
+            healing.replace(self.session, reservation_id, parted, self.now)
         else:
             # No server of this lease was ever on them.
             allocations.delete(self.session, reservation_id, parted)
@@ -459,8 +443,8 @@ class Repair:
             reservation_id,
             {key: count + slots.get(key, 0) for key, count in given.items()},
             ask.wanted.demand.amounts,
-            self.case.given_window(reservation_id),
-            self.case.now,
+            self._given_window(reservation_id),
+            self.now,
             told=self.used,
         )
         LOG.info(

@@ -153,16 +153,18 @@ class Capacity(means.UseCase):
         draft = None if asked is None else self._draft(asked, now)
         with self.database.reader() as session:
             known = self._known(session, steps, now, asked, draft)
-            free = self._free(session, known, steps)
+            unmoved, most = self._free(session, known, steps)
             fit = _slots(session, known, steps)
             shares_of = (
                 _by_project(session, known, steps)
                 if asked is not None and asked.by_project
                 else None
             )
-        reserved = steps.held(_within(_dates(known), steps))
+        reserved = steps.held(
+            (each.resource_id, each.start, each.end)
+            for each in known.of(known.suitable)
+        )
         reasons = _by_reason(known, steps)
-        unmoved, most = free
         return [
             objects.CapacityPoint(
                 start=begin,
@@ -361,8 +363,7 @@ def _by_project(
             'tell: ask for a longer step, or a shorter time'
         )
     return {
-        project: steps.held(_within(its, steps))
-        for project, its in sorted(windows.items())
+        project: steps.held(its) for project, its in sorted(windows.items())
     }
 
 
@@ -374,20 +375,6 @@ def _by_reason(known: _Facts, steps: _Steps) -> dict[str, list[int]]:
         for hold in known.members[key]:
             windows[hold.reason].append(_span(key, hold))
     return {reason: steps.held(its) for reason, its in sorted(windows.items())}
-
-
-def _dates(known: _Facts) -> list[interval.Taken]:
-    return [
-        (each.resource_id, each.start, each.end)
-        for each in known.of(known.suitable)
-    ]
-
-
-def _within(
-    windows: Iterable[interval.Taken], steps: _Steps
-) -> list[interval.Taken]:
-    """Return the windows that are not over when the first step begins."""
-    return [each for each in windows if each[2] > steps.start]
 
 
 def _span(key: int, hold: holds.Hold) -> interval.Taken:

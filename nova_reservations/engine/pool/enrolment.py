@@ -44,17 +44,14 @@ LOOK = datetime.timedelta(seconds=5)
 """The time between two looks at servers that an enrolment waits for."""
 
 
+@dataclasses.dataclass(eq=False)
 class Enrolment:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        options: settings.Settings,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.options = options
-        self.builds = builds.Builds(cloud, options)
+    database: api.Database
+    cloud: ports.Cloud
+    options: settings.Settings
+
+    def __post_init__(self) -> None:
+        self.builds = builds.Builds(self.cloud, self.options)
 
     def enrol(
         self, name: str, properties: Mapping[str, str], now: datetime.datetime
@@ -77,8 +74,8 @@ class Enrolment:
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
         former = self._replaceable(facts[0])
-        host, closing = transactions.retry(
-            lambda _: self._register(facts[0], former, properties, now)
+        host, closing = transactions.write(
+            self.database, self._register, facts[0], former, properties, now
         )
         self.cloud.aggregates.ensure_pool()
         self.cloud.aggregates.mark(resource)
@@ -146,9 +143,8 @@ class Enrolment:
         """
         left = self.builds.left(closing.servers)
         if left:
-            return self._wait(
-                host, closing, left, self._told(closing, left, now), now
-            )
+            reason = self._told(closing, left, now)
+            return self._wait(host, closing, left, reason, now)
         # Only now: all servers that were in flight have landed somewhere.
         occupancy = self.cloud.servers.occupancy([host.resource])
         there = occupancy[host.facts.service_host]
@@ -161,7 +157,12 @@ class Enrolment:
             if done:
                 hosts.set_reservable(session, host.id, True, now)
                 if host.lost is not None:
-                    _find_again(session, host, now)
+                    # Leases can use it again.
+                    conditions.set_condition(
+                        session, host.id, objects.Condition(), now
+                    )
+                    healing.mark_unprepared(session, [host.id], now)
+                    tasks.hurry(session, healing.HEAL, now)
                 # The host may have failed, and a lease may need a new host.
                 tasks.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
@@ -269,6 +270,7 @@ class Enrolment:
 
     def _register(
         self,
+        session: api.Session,
         facts: objects.HostFacts,
         former: objects.Host | None,
         properties: Mapping[str, str],
@@ -276,35 +278,35 @@ class Enrolment:
     ) -> tuple[objects.Host, closings.Closing]:
         """Write the host, not reservable yet; take over an enrolment that was
         left half-way."""
-        with self.database.writer() as session:
-            known = hosts.by_uuid(session, facts.uuid)
-            if known is None and former is not None:
-                known = _replaced(session, facts, former, now)
-            if known is None:
-                host_id = hosts.insert(session, facts, properties, now)
-                closing = closings.begin(session, host_id, _attempt())
-                return hosts.get(session, host_id), closing
-            if known.reservable:
-                raise exception.AlreadyEnrolled(
-                    host=facts.service_host, id=known.id
-                )
-            if known.fenced_for is not None:
-                raise exception.HostInUse(
-                    host=facts.service_host,
-                    reason='it is emptied, or was, for lease '
-                    f'{known.fenced_for}',
-                )
-            if known.role == states.Role.DRAINABLE:
-                drainable_hosts.enrol(session, known.id, now)
-            hosts.set_facts(session, known.id, facts, now)
-            properties_db.assign(
-                session,
-                known.id,
-                {**dict.fromkeys(known.properties), **properties},
-                now,
+        known = hosts.by_uuid(session, facts.uuid)
+        if known is None and former is not None:
+            known = _replaced(session, facts, former, now)
+        if known is None:
+            host_id = hosts.insert(session, facts, properties, now)
+            closing = closings.begin(
+                session, host_id, uuidutils.generate_uuid()
             )
-            closing = self._take_up(session, known, now)
-            return hosts.get(session, known.id), closing
+            return hosts.get(session, host_id), closing
+        if known.reservable:
+            raise exception.AlreadyEnrolled(
+                host=facts.service_host, id=known.id
+            )
+        if known.fenced_for is not None:
+            raise exception.HostInUse(
+                host=facts.service_host,
+                reason=f'it is emptied, or was, for lease {known.fenced_for}',
+            )
+        if known.role == states.Role.DRAINABLE:
+            drainable_hosts.enrol(session, known.id, now)
+        hosts.set_facts(session, known.id, facts, now)
+        properties_db.assign(
+            session,
+            known.id,
+            {**dict.fromkeys(known.properties), **properties},
+            now,
+        )
+        closing = self._take_up(session, known, now)
+        return hosts.get(session, known.id), closing
 
     def _take_up(
         self, session: api.Session, host: objects.Host, now: datetime.datetime
@@ -316,7 +318,7 @@ class Enrolment:
             or closing.listed_at is None
             or host.role == states.Role.DRAINABLE
         ):
-            return closings.begin(session, host.id, _attempt())
+            return closings.begin(session, host.id, uuidutils.generate_uuid())
         if self.builds.is_overdue(closing, now):
             # An administrator has added the host again, to wait no longer.
             closings.forget(session, closing, closing.servers)
@@ -347,7 +349,7 @@ class Enrolment:
                 f'{self.options.best_effort_aggregate}',
             )
         is_marked = host.facts.uuid in self.cloud.hosts.pool_generations()
-        closing = transactions.retry(lambda _: self._close(host, now))
+        closing = transactions.write(self.database, _close, host, now)
         # Servers on a host that was never reservable are ordinary servers. So
         # are those on a host without the trait: it was removed after the
         # backup that this database was restored from.
@@ -369,38 +371,17 @@ class Enrolment:
 
         :raises: HostInUse, CloudUnavailable
         """
+        name = host.facts.service_host
         try:
-            left = self.cloud.servers.occupancy([host.resource])
-            if not left[host.facts.service_host].empty:
-                raise exception.HostInUse(
-                    host=host.facts.service_host,
-                    reason=_occupants(left[host.facts.service_host]),
-                )
+            left = self.cloud.servers.occupancy([host.resource])[name]
+            if not left.empty:
+                raise exception.HostInUse(host=name, reason=_occupants(left))
         except exception.ReservationsError:
             with self.database.writer() as session:
                 if closings.end(session, closing):
                     hosts.set_reservable(session, host.id, True, now)
                     freed_capacity.freed(session, now, [host.id])
             raise
-
-    def _close(
-        self, host: objects.Host, now: datetime.datetime
-    ) -> closings.Closing:
-        """Keep leases from taking the host, if none has it, and enrolments
-        from going on with it."""
-        with self.database.writer() as session:
-            # First, because this locks the row: later bookings are refused,
-            # and earlier ones are seen by the query below.
-            hosts.set_reservable(session, host.id, False, now)
-            held = allocations.of_resource(session, host.id)
-            if held:
-                holders = objects.plural(held, 'reservation', 'reservations')
-                raise exception.HostInUse(
-                    host=host.facts.service_host,
-                    reason=f'it is allocated to {holders}; '
-                    '"os-hosts/allocations" lists what is allocated',
-                )
-            return closings.begin(session, host.id, _attempt())
 
     def _withdraw(self, host: objects.Host, closing: closings.Closing) -> None:
         """Undo the enrolment. The row is deleted last, because leftovers are
@@ -411,7 +392,7 @@ class Enrolment:
 
         :raises: HostInUse
         """
-        mine = dataclasses.replace(closing, attempt=_attempt())
+        mine = dataclasses.replace(closing, attempt=uuidutils.generate_uuid())
         with self.database.writer() as session:
             # First of all: an attempt that has looked at the host before this
             # can no longer complete the enrolment.
@@ -460,25 +441,31 @@ def _replaced(
     return hosts.get(session, former.id)
 
 
-def _find_again(
-    session: api.Session, host: objects.Host, now: datetime.datetime
-) -> None:
-    """Let leases use a host that was lost."""
-    conditions.set_condition(session, host.id, objects.Condition(), now)
-    healing.mark_unprepared(session, [host.id], now)
-    tasks.hurry(session, healing.HEAL, now)
-
-
-def _attempt() -> str:
-    return uuidutils.generate_uuid()
-
-
 def _overtaken(host: objects.Host) -> exception.HostInUse:
     return exception.HostInUse(
         host=host.facts.service_host,
         reason='another request is enrolling or removing it at this moment; '
         'see "os-hosts"',
     )
+
+
+def _close(
+    session: api.Session, host: objects.Host, now: datetime.datetime
+) -> closings.Closing:
+    """Keep leases from taking the host, if none has it, and enrolments from
+    going on with it."""
+    # First, because this locks the row: later bookings are refused, and
+    # earlier ones are seen by the query below.
+    hosts.set_reservable(session, host.id, False, now)
+    held = allocations.of_resource(session, host.id)
+    if held:
+        holders = objects.plural(held, 'reservation', 'reservations')
+        raise exception.HostInUse(
+            host=host.facts.service_host,
+            reason=f'it is allocated to {holders}; '
+            '"os-hosts/allocations" lists what is allocated',
+        )
+    return closings.begin(session, host.id, uuidutils.generate_uuid())
 
 
 def _occupants(occupancy: ports.Occupancy) -> str:

@@ -210,13 +210,15 @@ class Hosts:
                 uuid for uuid, host in changed.items() if host.id in held
             ],
         )
-        different = transactions.retry(
-            lambda _: self._set_generations(changed, found, held)
+        different = transactions.write(
+            self.database, _set_generations, changed, found, held
         )
         for facts in different:
             host_id = changed[facts.uuid].id
             try:
-                self._set_facts(host_id, facts, now)
+                transactions.write(
+                    self.database, _set_facts, host_id, facts, now
+                )
             except exception.Contended:
                 LOG.warning(
                     'Host %(old)s (host %(id)d) is %(name)s by now, and '
@@ -234,45 +236,43 @@ class Hosts:
             )
         return len(different)
 
-    def _set_facts(
-        self, host_id: int, facts: objects.HostFacts, now: datetime.datetime
-    ) -> None:
-        def attempt(session: api.Session) -> None:
-            hosts.set_facts(session, host_id, facts, now)
-            freed_capacity.freed(session, now, [host_id])
 
-        transactions.write(self.database, attempt)
+def _set_facts(
+    session: api.Session,
+    host_id: int,
+    facts: objects.HostFacts,
+    now: datetime.datetime,
+) -> None:
+    hosts.set_facts(session, host_id, facts, now)
+    freed_capacity.freed(session, now, [host_id])
 
-    def _set_generations(
-        self,
-        known: Mapping[str, objects.Host],
-        found: Collection[objects.HostFacts],
-        were_held: Collection[int],
-    ) -> list[objects.HostFacts]:
-        """Record the generations of hosts of which nothing that matters has
-        changed; return the facts of the others.
 
-        :param were_held: ids of hosts whose facts were read as if empty
-        """
-        same, different = {}, []
-        with self.database.writer() as session:
-            held = allocations.held(
-                session, [host.id for host in known.values()]
-            )
-            for facts in found:
-                host = known[facts.uuid]
-                if host.id in held:
-                    facts = _as_if_empty(facts)
-                elif host.id in were_held:
-                    # The lease has just ended: the host is read again next
-                    # time.
-                    continue
-                if _matter(facts) == _matter(host.facts):
-                    same[host.id] = (facts.provider_generation, facts.tree)
-                else:
-                    different.append(facts)
-            hosts.set_provider_generations(session, same)
-        return different
+def _set_generations(
+    session: api.Session,
+    known: Mapping[str, objects.Host],
+    found: Collection[objects.HostFacts],
+    were_held: Collection[int],
+) -> list[objects.HostFacts]:
+    """Record the generations of hosts of which nothing that matters has
+    changed; return the facts of the others.
+
+    :param were_held: ids of hosts whose facts were read as if empty
+    """
+    same, different = {}, []
+    held = allocations.held(session, [host.id for host in known.values()])
+    for facts in found:
+        host = known[facts.uuid]
+        if host.id in held:
+            facts = _as_if_empty(facts)
+        elif host.id in were_held:
+            # The lease has just ended: the host is read again next time.
+            continue
+        if _matter(facts) == _matter(host.facts):
+            same[host.id] = (facts.provider_generation, facts.tree)
+        else:
+            different.append(facts)
+    hosts.set_provider_generations(session, same)
+    return different
 
 
 def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:

@@ -215,7 +215,10 @@ class Resources:
         :raises: InvalidInput, ResourceExists, Contended, DatabaseUnavailable
         """
         self.check_type(resource_type)
-        _check_name(name)
+        if not 0 < len(name) <= 255:
+            raise exception.InvalidInput(
+                'The name of a resource has 1 to 255 characters'
+            )
         _check(resource_type, inventories, properties)
         uuid = uuid or _uuid_of(resource_type, name)
 
@@ -223,7 +226,13 @@ class Resources:
             # Two requests may add the same resource at once: one of them
             # waits here, and then finds it.
             counters.increment(session, 'booking')
-            self._check_new(session, resource_type, name, uuid)
+            known = resources.find(
+                session, objects.ResourceQuery(resource_type, name)
+            ) or resources.of_uuid(session, resource_type, uuid)
+            if known:
+                raise exception.ResourceExists(
+                    type=resource_type, name=known[0].name, id=known[0].id
+                )
             resource_id = resources.insert(
                 session, resource_type, name, uuid, now, reservable=True
             )
@@ -233,17 +242,6 @@ class Resources:
             return resource_id
 
         return self.get(transactions.write(self.database, insert))
-
-    def _check_new(
-        self, session: api.Session, resource_type: str, name: str, uuid: str
-    ) -> None:
-        known = resources.find(
-            session, objects.ResourceQuery(resource_type, name)
-        ) or resources.of_uuid(session, resource_type, uuid)
-        if known:
-            raise exception.ResourceExists(
-                type=resource_type, name=known[0].name, id=known[0].id
-            )
 
     def update(
         self,
@@ -419,13 +417,6 @@ def differing(known: Mapping[str, Any], asked: Mapping[str, Any]) -> set[str]:
 
 def _uuid_of(resource_type: str, name: str) -> str:
     return str(uuid.uuid5(_IDS, f'{resource_type}/{name}'))
-
-
-def _check_name(name: str) -> None:
-    if not 0 < len(name) <= 255:
-        raise exception.InvalidInput(
-            'The name of a resource has 1 to 255 characters'
-        )
 
 
 def _check(

@@ -211,22 +211,13 @@ class Walk(means.UseCase):
                 return None
             if seen.claimed_by == ME and seen.due_at and seen.due_at > now:
                 raise exception.Conflict(kind='Lease', id=lease_id)
-            held = dataclasses.replace(
-                seen,
-                version=seen.version + 1,
-                claimed_by=ME,
-                attempt=seen.attempt + 1,
-                due_at=now + CLAIM,
-            )
-            leases.change(
-                session,
-                seen,
-                now,
-                claimed_by=held.claimed_by,
-                attempt=held.attempt,
-                due_at=held.due_at,
-            )
-            return held
+            claim: dict[str, Any] = {
+                'claimed_by': ME,
+                'attempt': seen.attempt + 1,
+                'due_at': now + CLAIM,
+            }
+            leases.change(session, seen, now, **claim)
+            return dataclasses.replace(seen, version=seen.version + 1, **claim)
 
     def _try(
         self,

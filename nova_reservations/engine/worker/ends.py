@@ -30,18 +30,12 @@ from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 
-SOON = datetime.timedelta(seconds=1)
-"""The time between two looks at something that should be over any moment."""
-
 EACH = datetime.timedelta(milliseconds=50)
 """The time to add between two looks for each server: Nova takes longer with
 many servers, and frequent looks would slow it down."""
 
 LATER = datetime.timedelta(seconds=5)
 """The longest time between two looks at servers that leave."""
-
-SELDOM = datetime.timedelta(seconds=60)
-"""The time between two looks at something that an operator has to mend."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -56,9 +50,7 @@ class Ends:
         kind = states.EventType.BEFORE_END
         if _event(held.lease, kind).status == states.Event.UNDONE:
             held.record(events={kind: states.Event.IN_PROGRESS})
-            self.notify(
-                notifications.event(kind), notifications.payload(held.lease)
-            )
+            self._tell(held, notifications.event(kind))
         begun = _event(held.lease, kind).updated_at or held.now
         overdue = held.now >= begun + self.options.end_timeout
         current = list(self.bookings.of([held], held.now))
@@ -70,7 +62,7 @@ class Ends:
                 if waiting is not None:
                     waits.append(waiting.why)
         if waits and not overdue:
-            return steps.Wait(objects.Reason.join(waits), SOON)
+            return steps.Wait(objects.Reason.join(waits), steps.SOON)
         failures += waits
         told = self._announce(current, failures, overdue)
         before = [
@@ -91,9 +83,7 @@ class Ends:
             then=write,
         )
         if failures:
-            self.notify(
-                notifications.failed(kind), notifications.payload(held.lease)
-            )
+            self._tell(held, notifications.failed(kind))
         return steps.Again()
 
     def _announce(
@@ -190,21 +180,16 @@ class Ends:
             return steps.Wait(None, pause)
         if overdue and held.lease.status == states.Lease.TERMINATING:
             held.record(status_reason=reason, status=states.Lease.ERROR)
-            self.notify(
-                notifications.failed(states.EventType.END),
-                notifications.payload(held.lease),
-            )
+            self._tell(held, notifications.failed(states.EventType.END))
         if overdue or held.lease.status == states.Lease.ERROR:
-            return steps.Wait(reason, SELDOM)
+            return steps.Wait(reason, steps.SELDOM)
         return steps.Wait(reason, pause)
 
     def _finish(self, held: claimed_leases.ClaimedLease) -> None:
         """Record that nothing of the lease is left in Nova."""
         if held.lease.status == states.Lease.DELETING:
             held.delete()
-            self.notify(
-                notifications.DELETE, notifications.payload(held.lease)
-            )
+            self._tell(held, notifications.DELETE)
             return
         ended = held.lease.event(states.EventType.END)
         if ended is None or ended.status != states.Event.IN_PROGRESS:
@@ -236,14 +221,14 @@ class Ends:
             give_back=True,
             events={states.EventType.END: states.Event.DONE},
         )
-        self.notify(
-            notifications.event(states.EventType.END),
-            notifications.payload(held.lease),
-        )
+        self._tell(held, notifications.event(states.EventType.END))
         if flags - notifications.flags(held.lease):
-            self.notify(
-                notifications.HEALED, notifications.payload(held.lease)
-            )
+            self._tell(held, notifications.HEALED)
+
+    def _tell(
+        self, held: claimed_leases.ClaimedLease, event_type: str
+    ) -> None:
+        self.notify(event_type, notifications.payload(held.lease))
 
 
 def _vacate(
@@ -295,7 +280,7 @@ def _event(lease: objects.Lease, kind: states.EventType) -> objects.Event:
 
 def _between_looks(servers: int) -> datetime.timedelta:
     """Return the time until the next look at so many servers that leave."""
-    return min(max(servers * EACH, SOON), LATER)
+    return min(max(servers * EACH, steps.SOON), LATER)
 
 
 @contextlib.contextmanager

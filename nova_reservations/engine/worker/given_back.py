@@ -40,9 +40,6 @@ from nova_reservations.types import with_slots
 
 LOG = log.getLogger(__name__)
 
-SOON = datetime.timedelta(seconds=1)
-"""The time between two looks at something that should be over any moment."""
-
 BUILDING = datetime.timedelta(seconds=5)
 """The time between two looks at servers that are being built or moved."""
 
@@ -159,12 +156,10 @@ def _waits(
         if holding.leaving_at is not None
     ]
     if since and held.now - max(since) < settle:
-        return steps.Wait(
-            objects.Reason.plain(
-                'Hosts are being given back: waiting for servers that '
-                'are on their way'
-            ),
-            SOON,
+        return steps.Wait.plain(
+            'Hosts are being given back: waiting for servers that are on '
+            'their way',
+            steps.SOON,
         )
     coming = [
         server
@@ -174,11 +169,9 @@ def _waits(
     if not coming:
         return None
     count = objects.plural(len(coming), 'server', 'servers')
-    return steps.Wait(
-        objects.Reason.plain(
-            f'Hosts are being given back: waiting for {count} that may '
-            'still come to them: being built, resized or migrated'
-        ),
+    return steps.Wait.plain(
+        f'Hosts are being given back: waiting for {count} that may still '
+        'come to them: being built, resized or migrated',
         BUILDING,
     )
 

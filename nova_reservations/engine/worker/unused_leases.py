@@ -208,23 +208,13 @@ class UnusedLeases:
                 holding.usable for holding in holdings
             ):
                 return None
-            booking = base.Booking.looked_at(
-                lease,
-                item,
-                tuple(holding.resource for holding in holdings),
-                now,
+            resources = tuple(holding.resource for holding in holdings)
+            booking = dataclasses.replace(
+                base.Booking.looked_at(lease, item, resources, now),
+                servers=servers[item.id].servers,
+                chosen=servers[item.id].chosen,
             )
-            came = servers[item.id]
-            bookings.append(
-                (
-                    self.types[item.resource_type],
-                    dataclasses.replace(
-                        booking,
-                        servers=came.servers,
-                        chosen=came.chosen,
-                    ),
-                )
-            )
+            bookings.append((self.types[item.resource_type], booking))
         return bookings
 
     def _write(
