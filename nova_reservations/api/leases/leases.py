@@ -15,11 +15,11 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
 from nova_reservations.api.leases import lease_changes
 from nova_reservations.api.leases import shared_leases
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import leases as view
@@ -32,9 +32,7 @@ ShowAll = Callable[[Collection[objects.Lease]], list[dict[str, Any]]]
 """Returns the view of a page of leases."""
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, Any]
-) -> listing.Listing:
+def index(req: LeaseRequest, query: dict[str, Any]) -> listing.Listing:
     own = req.context.project_id
     if strutils.bool_from_string(query.get('shared')):
         return _shared_with(own, req, query)
@@ -45,9 +43,7 @@ def index(
     )
 
 
-def _project(
-    req: api_request.LeaseRequest, query: Mapping[str, Any]
-) -> str | None:
+def _project(req: LeaseRequest, query: Mapping[str, Any]) -> str | None:
     """Return the project whose leases are listed; None: all projects.
 
     :raises: PolicyNotAuthorized
@@ -72,7 +68,7 @@ def _project(
 
 
 def _shared_with(
-    project_id: str, req: api_request.LeaseRequest, query: dict[str, Any]
+    project_id: str, req: LeaseRequest, query: dict[str, Any]
 ) -> listing.Listing:
     """List the leases that others share with the project.
 
@@ -86,7 +82,7 @@ def _shared_with(
 
 
 def _listed(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: dict[str, Any],
     wanted: objects.LeaseQuery,
     show_all: ShowAll,
@@ -123,7 +119,7 @@ _SELECTIVE = frozenset(
 def _lease_query(
     query: Mapping[str, Any],
     project_id: str | None,
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> objects.LeaseQuery:
     now = req.now()
     bounds: dict[str, Any] = {
@@ -158,9 +154,7 @@ def _name(query: Mapping[str, Any]) -> str | None:
     return names.pop() if names else None
 
 
-def _deleted(
-    query: Mapping[str, Any], req: api_request.LeaseRequest
-) -> bool | None:
+def _deleted(query: Mapping[str, Any], req: LeaseRequest) -> bool | None:
     """Return True to list deleted leases only, False to leave them out, None
     to list both.
 
@@ -176,7 +170,7 @@ def _deleted(
 
 
 def show(
-    req: api_request.LeaseRequest, lease_id: str, query: dict[str, str]
+    req: LeaseRequest, lease_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     find = visible
     if strutils.bool_from_string(query.get('deleted')):
@@ -210,9 +204,7 @@ SHOW = Action(
 )
 
 
-def _visible_once(
-    req: api_request.LeaseRequest, lease_id: str
-) -> objects.Lease:
+def _visible_once(req: LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it, even if it was deleted.
 
     :raises: NotFound
@@ -226,7 +218,7 @@ def _visible_once(
 
 
 def create(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: dict[str, str],
     headers: dict[str, str],
     body: dict[str, Any],
@@ -282,7 +274,7 @@ CREATE = Action(
 
 
 def _key(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: Mapping[str, str],
     headers: Mapping[str, str],
     body: Mapping[str, Any],
@@ -306,9 +298,7 @@ def _repeat(body: Mapping[str, Any]) -> series.Repeat:
     )
 
 
-def _series(
-    req: api_request.LeaseRequest, made: series.Made
-) -> dict[str, Any]:
+def _series(req: LeaseRequest, made: series.Made) -> dict[str, Any]:
     shown = view_of(req)(made.leases)
     answer = {'lease': shown[0], 'leases': shown}
     if made.refused is not None:
@@ -328,7 +318,7 @@ def _is_dry_run(query: Mapping[str, str]) -> bool:
 
 
 def update(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease_id: str,
     query: dict[str, str],
     body: dict[str, Any],
@@ -356,7 +346,7 @@ def update(
 
 
 def _changed(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     body: Mapping[str, Any],
     dry_run: bool,
@@ -378,7 +368,7 @@ UPDATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
+def delete(req: LeaseRequest, lease_id: str) -> None:
     lease = visible(req, lease_id)
     req.context.can(policies.DELETE, target={'project_id': lease.project_id})
     req.services.leases.delete(lease_id, req.now())
@@ -387,7 +377,7 @@ def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
 DELETE = Action(delete, 204, refusals=(404, 409))
 
 
-def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
+def visible(req: LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
     :raises: NotFound; also for a lease that only another project may see
@@ -401,7 +391,7 @@ def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
 
 
 def check_visible(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     missing: exception.NotFound,
 ) -> None:
@@ -415,15 +405,13 @@ def check_visible(
         raise missing from None
 
 
-def _answer(
-    req: api_request.LeaseRequest, lease: objects.Lease
-) -> dict[str, Any]:
+def _answer(req: LeaseRequest, lease: objects.Lease) -> dict[str, Any]:
     (shown,) = view_of(req)([lease])
     return {'lease': shown}
 
 
 def view_of(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> ShowAll:
     """Return the view of leases for the caller."""
     in_full = req.context.can(
@@ -444,7 +432,7 @@ def view_of(
 
 
 def _details(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> Callable[[objects.Reservation], Mapping[str, Any]]:
     types = req.services.means.types
 

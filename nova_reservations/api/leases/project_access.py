@@ -10,14 +10,14 @@ from typing import Any
 
 from nova.api.openstack import identity
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import leases
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import project_access as schemas
 from nova_reservations.policies import leases as policies
 
 
-def index(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
+def index(req: LeaseRequest, lease_id: str) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
     req.context.can(
         policies.ACCESS_INDEX, target={'project_id': lease.project_id}
@@ -29,7 +29,7 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE, refusals=(404,))
 
 
 def action(
-    req: api_request.LeaseRequest, lease_id: str, body: dict[str, Any]
+    req: LeaseRequest, lease_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
     target = {'project_id': lease.project_id}

@@ -14,14 +14,12 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import request as api_request
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.views import leases as view
 from nova_reservations.policies import leases as policies
 
 
-def check_listed(
-    req: api_request.LeaseRequest, query: Mapping[str, Any]
-) -> None:
+def check_listed(req: LeaseRequest, query: Mapping[str, Any]) -> None:
     """Check that the caller may list shared leases.
 
     :raises: PolicyNotAuthorized, InvalidInput
@@ -36,7 +34,7 @@ def check_listed(
 
 
 def view_of(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
     """Return the view of shared leases; a lease that is no longer shared is
     left out."""
@@ -55,7 +53,7 @@ def view_of(
 
 
 def show(
-    req: api_request.LeaseRequest, lease_id: str, missing: exception.NotFound
+    req: LeaseRequest, lease_id: str, missing: exception.NotFound
 ) -> dict[str, Any]:
     """Return the view of another project's lease for the caller's project.
 

@@ -14,12 +14,12 @@ from oslo_utils import strutils
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api import unchanged
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
 from nova_reservations.api.pool import kinds
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import hosts as view
@@ -39,9 +39,7 @@ KIND = kinds.Kind(
 )
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
+def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.INDEX, target=_own(req))
     if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
         # The answer would tell the name, or the place among all names.
@@ -64,12 +62,12 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def _own(req: api_request.LeaseRequest) -> dict[str, str]:
+def _own(req: LeaseRequest) -> dict[str, str]:
     return {'project_id': req.context.project_id}
 
 
 def _view_of(
-    req: api_request.LeaseRequest, query: Mapping[str, str]
+    req: LeaseRequest, query: Mapping[str, str]
 ) -> Callable[[objects.Host], dict[str, Any]]:
     """Return the view of hosts for the caller.
 
@@ -85,7 +83,7 @@ def _view_of(
 
 
 def show(
-    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
+    req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     req.context.can(policies.SHOW, target=_own(req))
     show_host = _view_of(req, query)
@@ -100,9 +98,7 @@ SHOW = Action(
 )
 
 
-def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
         key: str(value)
@@ -128,7 +124,7 @@ CREATE = Action(
 
 
 def update(
-    req: api_request.LeaseRequest, host_id: str, body: dict[str, Any]
+    req: LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE)
     if not body:
@@ -175,15 +171,13 @@ UPDATE = Action(
 DELETE = Action(KIND.delete, 204, refusals=(404, 409))
 
 
-def allocations(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
+def allocations(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
     ids = _named(req, query['host']) if 'host' in query else None
     return KIND.allocations(req, query, ids)
 
 
-def _named(req: api_request.LeaseRequest, host: str) -> list[int]:
+def _named(req: LeaseRequest, host: str) -> list[int]:
     """:raises: NotFound"""
     hosts = req.services.hosts
     if host.isascii() and host.isdigit():
@@ -203,7 +197,7 @@ ALLOCATIONS = Action(
 
 
 def allocation(
-    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
+    req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     req.context.can(policies.ALLOCATIONS)
     now = req.now()
@@ -232,9 +226,7 @@ CALENDAR = Action(
 )
 
 
-def capacity(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
+def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     context = req.context
     own = {'project_id': context.project_id}
     context.can(policies.CAPACITY, target=own)
@@ -304,7 +296,7 @@ PROPERTIES = Action(
 
 
 def update_property(
-    req: api_request.LeaseRequest, name: str, body: dict[str, Any]
+    req: LeaseRequest, name: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE_PROPERTY)
     validation.check_storable(name)
