@@ -36,7 +36,7 @@ def index(req: LeaseRequest, query: dict[str, Any]) -> listing.Listing:
     own = req.context.project_id
     if strutils.bool_from_string(query.get('shared')):
         return _shared_with(own, req, query)
-    req.context.can(policies.INDEX, target={'project_id': own})
+    req.check(policies.INDEX)
     project_id = _project(req, query)
     return _listed(
         req, query, _lease_query(query, project_id, req), view_of(req)
@@ -53,17 +53,10 @@ def _project(req: LeaseRequest, query: Mapping[str, Any]) -> str | None:
     if asked == own:
         return own
     if asked is None and 'all_tenants' not in query:
-        sees_all = req.context.can(
-            policies.INDEX_ALL_PROJECTS,
-            target={'project_id': own},
-            fatal=False,
-        )
-        return None if sees_all else own
+        return None if req.may(policies.INDEX_ALL_PROJECTS) else own
     if asked is None and not strutils.bool_from_string(query['all_tenants']):
         return own
-    req.context.can(
-        policies.INDEX_ALL_PROJECTS, target={'project_id': asked or own}
-    )
+    req.check(policies.INDEX_ALL_PROJECTS, asked)
     return asked
 
 
@@ -181,11 +174,7 @@ def show(
     except exception.NotFound as missing:
         return {'lease': shared_leases.show(req, lease_id, missing)}
     answer = _answer(req, lease)
-    names_hosts = req.context.can(
-        policies.SHOW_HOSTS,
-        target={'project_id': lease.project_id},
-        fatal=False,
-    )
+    names_hosts = req.may(policies.SHOW_HOSTS, lease.project_id)
     # Not in lists: Nova is queried for each reservation.
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
@@ -224,7 +213,7 @@ def create(
     body: dict[str, Any],
 ) -> dict[str, Any]:
     context = req.context
-    context.can(policies.CREATE, target={'project_id': context.project_id})
+    req.check(policies.CREATE)
     body = parameters.given(body)
     now = req.now()
     start = dates.due(body['start_date'], now)
@@ -324,7 +313,7 @@ def update(
     body: dict[str, Any],
 ) -> dict[str, Any]:
     lease = visible(req, lease_id)
-    req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
+    req.check(policies.UPDATE, lease.project_id)
     if 'replace_failed' in body:
         if len(body) > 1:
             raise exception.InvalidInput(
@@ -370,7 +359,7 @@ UPDATE = Action(
 
 def delete(req: LeaseRequest, lease_id: str) -> None:
     lease = visible(req, lease_id)
-    req.context.can(policies.DELETE, target={'project_id': lease.project_id})
+    req.check(policies.DELETE, lease.project_id)
     req.services.leases.delete(lease_id, req.now())
 
 
@@ -396,9 +385,8 @@ def check_visible(
     missing: exception.NotFound,
 ) -> None:
     """:raises: missing, if only another project may see the lease"""
-    target = {'project_id': lease.project_id}
     try:
-        req.context.can(policies.SHOW, target=target)
+        req.check(policies.SHOW, lease.project_id)
     except nova_exception.PolicyNotAuthorized:
         if lease.project_id == req.context.project_id:
             raise
@@ -414,11 +402,7 @@ def view_of(
     req: LeaseRequest,
 ) -> ShowAll:
     """Return the view of leases for the caller."""
-    in_full = req.context.can(
-        policies.REASON_IN_FULL,
-        target={'project_id': req.context.project_id},
-        fatal=False,
-    )
+    in_full = req.may(policies.REASON_IN_FULL)
     details = _details(req)
 
     def show_all(found: Collection[objects.Lease]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ DEFAULT = 5
 
 def find(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     context = req.context
-    context.can(policies.OFFERS, target={'project_id': context.project_id})
+    req.check(policies.OFFERS)
     now = req.now()
     start = dates.parse(body.get('start_after', 'now'), now)
     duration = dates.parse_duration(body['duration'])

@@ -19,9 +19,7 @@ from nova_reservations.policies import leases as policies
 
 def index(req: LeaseRequest, lease_id: str) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
-    req.context.can(
-        policies.ACCESS_INDEX, target={'project_id': lease.project_id}
-    )
+    req.check(policies.ACCESS_INDEX, lease.project_id)
     return _shown(req.services.sharing.of(lease))
 
 
@@ -32,15 +30,14 @@ def action(
     req: LeaseRequest, lease_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
-    target = {'project_id': lease.project_id}
     [(name, asked)] = body.items()
     service = req.services.sharing
     if name == 'addProjectAccess':
-        req.context.can(policies.ACCESS_ADD, target=target)
+        req.check(policies.ACCESS_ADD, lease.project_id)
         identity.verify_project_id(req.context, asked['project'])
         change = service.add
     else:
-        req.context.can(policies.ACCESS_REMOVE, target=target)
+        req.check(policies.ACCESS_REMOVE, lease.project_id)
         # The project is not verified: it may be deleted in keystone.
         change = service.remove
     return _shown(

@@ -23,8 +23,7 @@ SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
 def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
-    project_id = _visible(req, series_id)[0].project_id
-    req.context.can(policies.DELETE, target={'project_id': project_id})
+    req.check(policies.DELETE, _visible(req, series_id)[0].project_id)
     left = req.services.series.delete(series_id, req.now())
     shown = leases.view_of(req)([each.lease for each in left])
     return {

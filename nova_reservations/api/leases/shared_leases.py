@@ -24,8 +24,7 @@ def check_listed(req: LeaseRequest, query: Mapping[str, Any]) -> None:
 
     :raises: PolicyNotAuthorized, InvalidInput
     """
-    target = {'project_id': req.context.project_id}
-    req.context.can(policies.INDEX_SHARED, target=target)
+    req.check(policies.INDEX_SHARED)
     if 'project_id' in query:
         raise exception.InvalidInput(
             'shared lists what is shared with the own project: project_id '
@@ -59,10 +58,8 @@ def show(
 
     :raises: missing, if nothing of it is shared with the project
     """
-    target = {'project_id': req.context.project_id}
     if not (
-        uuidutils.is_uuid_like(lease_id)
-        and req.context.can(policies.SHOW_SHARED, target=target, fatal=False)
+        uuidutils.is_uuid_like(lease_id) and req.may(policies.SHOW_SHARED)
     ):
         raise missing
     shown = view_of(req)([req.services.leases.get(lease_id)])

@@ -16,7 +16,7 @@ from nova_reservations.policies import floatingips as policies
 
 
 def index(req: LeaseRequest) -> dict[str, Any]:
-    _check(req, policies.INDEX)
+    req.check(policies.INDEX)
     return {
         'floatingips': [
             view.show(address)
@@ -31,7 +31,7 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 
 def show(req: LeaseRequest, floatingip_id: str) -> dict[str, Any]:
-    _check(req, policies.SHOW)
+    req.check(policies.SHOW)
     found = req.services.places.get(
         addresses.FLOATING_IP, floatingip_id, _seen_by(req)
     )
@@ -64,11 +64,6 @@ def delete(req: LeaseRequest, floatingip_id: str) -> None:
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
-
-
-def _check(req: LeaseRequest, policy: str) -> None:
-    own = {'project_id': req.context.project_id}
-    req.context.can(policy, target=own)
 
 
 def _seen_by(req: LeaseRequest) -> str | None:

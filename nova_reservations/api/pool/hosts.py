@@ -40,10 +40,10 @@ KIND = kinds.Kind(
 
 
 def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
-    req.context.can(policies.INDEX, target=_own(req))
+    req.check(policies.INDEX)
     if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
         # The answer would tell the name, or the place among all names.
-        req.context.can(policies.NAMES, target=_own(req))
+        req.check(policies.NAMES)
     show_host = _view_of(req, query)
     limit, beyond = kinds.limit_of(query)
     hosts = req.services.hosts.find(
@@ -62,10 +62,6 @@ def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def _own(req: LeaseRequest) -> dict[str, str]:
-    return {'project_id': req.context.project_id}
-
-
 def _view_of(
     req: LeaseRequest, query: Mapping[str, str]
 ) -> Callable[[objects.Host], dict[str, Any]]:
@@ -74,9 +70,9 @@ def _view_of(
     :raises: PolicyNotAuthorized if details are wanted that it may not see
     """
     if strutils.bool_from_string(query.get('detail')):
-        req.context.can(policies.NAMES, target=_own(req))
+        req.check(policies.NAMES)
         return view.show_in_detail
-    if req.context.can(policies.NAMES, target=_own(req), fatal=False):
+    if req.may(policies.NAMES):
         return view.show
     private = req.services.hosts.private_properties()
     return lambda host: view.show_unnamed(host, private)
@@ -85,7 +81,7 @@ def _view_of(
 def show(
     req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
-    req.context.can(policies.SHOW, target=_own(req))
+    req.check(policies.SHOW)
     show_host = _view_of(req, query)
     return {'host': show_host(req.services.hosts.get(KIND.key_of(host_id)))}
 
@@ -227,17 +223,15 @@ CALENDAR = Action(
 
 
 def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
-    context = req.context
-    own = {'project_id': context.project_id}
-    context.can(policies.CAPACITY, target=own)
+    req.check(policies.CAPACITY)
     by_project = strutils.bool_from_string(query.get('by_project'))
     if by_project:
-        context.can(policies.CAPACITY_PROJECTS, target=own)
+        req.check(policies.CAPACITY_PROJECTS)
     now = req.now()
     counted = _counted(query)
     asked = engine.Asked(
-        context.project_id,
-        context.user_id,
+        req.context.project_id,
+        req.context.user_id,
         creation.new_reservation(req, counted) if counted else None,
         query.get('availability_zone'),
         by_project,

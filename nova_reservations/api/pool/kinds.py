@@ -154,9 +154,7 @@ class Kind:
         :raises: InvalidInput
         """
         project_id = req.context.project_id
-        req.context.can(
-            self.policies.CALENDAR, target={'project_id': project_id}
-        )
+        req.check(self.policies.CALENDAR)
         calendar = req.services.resources.calendar(self.type_of(req, query))
         now = req.now()
         window = _window(query, now)

@@ -130,8 +130,7 @@ ALLOCATIONS = Action(
 
 
 def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.CAPACITY, target={'project_id': context.project_id})
+    req.check(policies.CAPACITY)
     now = req.now()
     found = req.services.resources.capacity(
         query['resource_type'],

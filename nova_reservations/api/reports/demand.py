@@ -13,8 +13,7 @@ from nova_reservations.policies import demand as policies
 
 
 def index(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.INDEX, target={'project_id': context.project_id})
+    req.check(policies.INDEX)
     now = req.now()
     start, end = (
         dates.parse(query[key], now) if key in query else None

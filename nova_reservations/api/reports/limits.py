@@ -13,11 +13,9 @@ from nova_reservations.policies import limits as policies
 def show(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     own = req.context.project_id
     project_id = query.get('project_id', own)
-    req.context.can(policies.SHOW, target={'project_id': own})
+    req.check(policies.SHOW)
     if project_id != own:
-        req.context.can(
-            policies.SHOW_ALL_PROJECTS, target={'project_id': project_id}
-        )
+        req.check(policies.SHOW_ALL_PROJECTS, project_id)
     service = req.services.leases
     most, used = service.limits.used(project_id, req.now())
     terms = service.options

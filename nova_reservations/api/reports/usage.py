@@ -47,15 +47,11 @@ INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def _project(req: LeaseRequest, query: dict[str, str]) -> str | None:
     """Return the project of the report; None: all projects."""
     own = req.context.project_id
-    req.context.can(policies.SHOW, target={'project_id': own})
+    req.check(policies.SHOW)
     project_id = query.get('project_id')
     if project_id not in (None, own):
-        req.context.can(
-            policies.SHOW_ALL_PROJECTS, target={'project_id': project_id}
-        )
-    elif project_id is None and not req.context.can(
-        policies.SHOW_ALL_PROJECTS, target={'project_id': own}, fatal=False
-    ):
+        req.check(policies.SHOW_ALL_PROJECTS, project_id)
+    elif project_id is None and not req.may(policies.SHOW_ALL_PROJECTS):
         return str(own)
     return project_id
 
