@@ -10,12 +10,12 @@ import webob.exc
 from nova_reservations.api import body
 from nova_reservations.api import faults
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api import responses
 from nova_reservations.api import routes
 from nova_reservations.api import validation
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import parameters
 from nova_reservations.engine import assembly
 
@@ -41,9 +41,7 @@ def answer(
     action = None
     try:
         action, names = routes.find(request.method, path or '/')
-        response = _run(
-            action, names, api_request.LeaseRequest(request, path, services)
-        )
+        response = _run(action, names, LeaseRequest(request, path, services))
     # The format of errors is part of the API, even for unexpected ones.
     except Exception as error:
         response = faults.response(
@@ -65,7 +63,7 @@ def _check_project(request: webob.Request, project_id: str | None) -> None:
 
 
 def _run(
-    action: Action, names: dict[str, Any], req: api_request.LeaseRequest
+    action: Action, names: dict[str, Any], req: LeaseRequest
 ) -> webob.Response:
     """Run the action, with the values in the path.
 

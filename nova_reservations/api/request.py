@@ -35,6 +35,26 @@ class LeaseRequest:
         """Nova's RequestContext, which filters before ours have made."""
         return self.request.environ['nova.context']
 
+    def check(self, policy: str, project_id: str | None = None) -> None:
+        """Check that the caller may do this to what is of a project.
+
+        :param project_id: None: its own
+        :raises: PolicyNotAuthorized
+        """
+        self.context.can(policy, target=self._target(project_id))
+
+    def may(self, policy: str, project_id: str | None = None) -> bool:
+        """Return whether the caller passes the same check."""
+        return bool(
+            self.context.can(
+                policy, target=self._target(project_id), fatal=False
+            )
+        )
+
+    def _target(self, project_id: str | None) -> dict[str, Any]:
+        own: str | None = self.context.project_id
+        return {'project_id': own if project_id is None else project_id}
+
     def now(self) -> datetime.datetime:
         """Return the time by which leases start and end.
 

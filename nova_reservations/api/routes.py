@@ -7,7 +7,6 @@ from typing import Any
 import webob.exc
 
 from nova_reservations.api import openapi
-from nova_reservations.api import request as api_request
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.action import Routes
@@ -23,12 +22,13 @@ from nova_reservations.api.pool import resources
 from nova_reservations.api.reports import demand
 from nova_reservations.api.reports import limits
 from nova_reservations.api.reports import usage
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import openapi as openapi_schemas
 
 MOUNT = '/os-reservations'
 
 
-def describe(req: api_request.LeaseRequest) -> dict[str, Any]:
+def describe(req: LeaseRequest) -> dict[str, Any]:
     """Describe the API in this document."""
     return openapi.document(req.mount, ROUTES, req.services.means.types)
 

@@ -8,8 +8,8 @@ import microversion_parse
 import webob
 import webob.exc
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import versions as schemas
 
 VERSION = '1.0'
@@ -42,7 +42,7 @@ def tell(response: webob.Response) -> None:
     response.headers['Vary'] = 'OpenStack-API-Version'
 
 
-def index(req: api_request.LeaseRequest) -> dict[str, Any]:
+def index(req: LeaseRequest) -> dict[str, Any]:
     """List the versions of the API."""
     return {'versions': [_version(req)]}
 
@@ -50,7 +50,7 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
 INDEX = Action(index, 300, response=schemas.INDEX_RESPONSE)
 
 
-def show(req: api_request.LeaseRequest) -> dict[str, Any]:
+def show(req: LeaseRequest) -> dict[str, Any]:
     """Show the version of the API."""
     return {'version': _version(req)}
 
@@ -58,7 +58,7 @@ def show(req: api_request.LeaseRequest) -> dict[str, Any]:
 SHOW = Action(show, response=schemas.SHOW_RESPONSE)
 
 
-def _version(req: api_request.LeaseRequest) -> dict[str, Any]:
+def _version(req: LeaseRequest) -> dict[str, Any]:
     mount = req.mount.removesuffix('/v1')
     return {
         'id': f'v{VERSION}',

@@ -12,7 +12,7 @@ from nova.api.openstack import identity
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
-from nova_reservations.api import request as api_request
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.booking import parts
@@ -94,7 +94,7 @@ def end_of(
 
 
 def new_reservation(
-    req: api_request.LeaseRequest, item: dict[str, Any]
+    req: LeaseRequest, item: dict[str, Any]
 ) -> lease_requests.NewReservation:
     """Return the request for a new reservation, after checking it.
 
@@ -117,7 +117,7 @@ def new_reservation(
 
 
 def check_facts(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     resource_type: str,
     asked: Mapping[str, Any],
 ) -> None:
@@ -144,7 +144,7 @@ def check_facts(
         req.context.can(policies.HOST_NAMES)
 
 
-def review(req: api_request.LeaseRequest) -> parts.Review:
+def review(req: LeaseRequest) -> parts.Review:
     """Return a check that refuses parts of reservations that the caller could
     not request by themselves."""
 

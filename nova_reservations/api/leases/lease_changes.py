@@ -9,9 +9,9 @@ from typing import Any
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
-from nova_reservations.api import request as api_request
 from nova_reservations.api import unchanged
 from nova_reservations.api.leases import creation
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.views import leases as view
@@ -19,7 +19,7 @@ from nova_reservations.engine.booking import lease_requests
 
 
 def asked_for(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     body: Mapping[str, Any],
     now: datetime.datetime,
@@ -112,7 +112,7 @@ def _acknowledged(
 
 
 def _changed_reservations(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     items: Collection[Mapping[str, Any]],
 ) -> dict[str, dict[str, Any]]:
@@ -144,7 +144,7 @@ def _params(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     reservation: objects.Reservation,
     item: Mapping[str, Any],
 ) -> dict[str, Any] | None:

@@ -15,11 +15,11 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
 from nova_reservations.api.leases import lease_changes
 from nova_reservations.api.leases import shared_leases
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import leases as view
@@ -32,22 +32,18 @@ ShowAll = Callable[[Collection[objects.Lease]], list[dict[str, Any]]]
 """Returns the view of a page of leases."""
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, Any]
-) -> listing.Listing:
+def index(req: LeaseRequest, query: dict[str, Any]) -> listing.Listing:
     own = req.context.project_id
     if strutils.bool_from_string(query.get('shared')):
         return _shared_with(own, req, query)
-    req.context.can(policies.INDEX, target={'project_id': own})
+    req.check(policies.INDEX)
     project_id = _project(req, query)
     return _listed(
         req, query, _lease_query(query, project_id, req), view_of(req)
     )
 
 
-def _project(
-    req: api_request.LeaseRequest, query: Mapping[str, Any]
-) -> str | None:
+def _project(req: LeaseRequest, query: Mapping[str, Any]) -> str | None:
     """Return the project whose leases are listed; None: all projects.
 
     :raises: PolicyNotAuthorized
@@ -57,22 +53,15 @@ def _project(
     if asked == own:
         return own
     if asked is None and 'all_tenants' not in query:
-        sees_all = req.context.can(
-            policies.INDEX_ALL_PROJECTS,
-            target={'project_id': own},
-            fatal=False,
-        )
-        return None if sees_all else own
+        return None if req.may(policies.INDEX_ALL_PROJECTS) else own
     if asked is None and not strutils.bool_from_string(query['all_tenants']):
         return own
-    req.context.can(
-        policies.INDEX_ALL_PROJECTS, target={'project_id': asked or own}
-    )
+    req.check(policies.INDEX_ALL_PROJECTS, asked)
     return asked
 
 
 def _shared_with(
-    project_id: str, req: api_request.LeaseRequest, query: dict[str, Any]
+    project_id: str, req: LeaseRequest, query: dict[str, Any]
 ) -> listing.Listing:
     """List the leases that others share with the project.
 
@@ -86,7 +75,7 @@ def _shared_with(
 
 
 def _listed(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: dict[str, Any],
     wanted: objects.LeaseQuery,
     show_all: ShowAll,
@@ -123,7 +112,7 @@ _SELECTIVE = frozenset(
 def _lease_query(
     query: Mapping[str, Any],
     project_id: str | None,
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> objects.LeaseQuery:
     now = req.now()
     bounds: dict[str, Any] = {
@@ -158,9 +147,7 @@ def _name(query: Mapping[str, Any]) -> str | None:
     return names.pop() if names else None
 
 
-def _deleted(
-    query: Mapping[str, Any], req: api_request.LeaseRequest
-) -> bool | None:
+def _deleted(query: Mapping[str, Any], req: LeaseRequest) -> bool | None:
     """Return True to list deleted leases only, False to leave them out, None
     to list both.
 
@@ -176,7 +163,7 @@ def _deleted(
 
 
 def show(
-    req: api_request.LeaseRequest, lease_id: str, query: dict[str, str]
+    req: LeaseRequest, lease_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     find = visible
     if strutils.bool_from_string(query.get('deleted')):
@@ -187,11 +174,7 @@ def show(
     except exception.NotFound as missing:
         return {'lease': shared_leases.show(req, lease_id, missing)}
     answer = _answer(req, lease)
-    names_hosts = req.context.can(
-        policies.SHOW_HOSTS,
-        target={'project_id': lease.project_id},
-        fatal=False,
-    )
+    names_hosts = req.may(policies.SHOW_HOSTS, lease.project_id)
     # Not in lists: Nova is queried for each reservation.
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
@@ -210,9 +193,7 @@ SHOW = Action(
 )
 
 
-def _visible_once(
-    req: api_request.LeaseRequest, lease_id: str
-) -> objects.Lease:
+def _visible_once(req: LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it, even if it was deleted.
 
     :raises: NotFound
@@ -226,13 +207,13 @@ def _visible_once(
 
 
 def create(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: dict[str, str],
     headers: dict[str, str],
     body: dict[str, Any],
 ) -> dict[str, Any]:
     context = req.context
-    context.can(policies.CREATE, target={'project_id': context.project_id})
+    req.check(policies.CREATE)
     body = parameters.given(body)
     now = req.now()
     start = dates.due(body['start_date'], now)
@@ -282,7 +263,7 @@ CREATE = Action(
 
 
 def _key(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     query: Mapping[str, str],
     headers: Mapping[str, str],
     body: Mapping[str, Any],
@@ -306,9 +287,7 @@ def _repeat(body: Mapping[str, Any]) -> series.Repeat:
     )
 
 
-def _series(
-    req: api_request.LeaseRequest, made: series.Made
-) -> dict[str, Any]:
+def _series(req: LeaseRequest, made: series.Made) -> dict[str, Any]:
     shown = view_of(req)(made.leases)
     answer = {'lease': shown[0], 'leases': shown}
     if made.refused is not None:
@@ -328,13 +307,13 @@ def _is_dry_run(query: Mapping[str, str]) -> bool:
 
 
 def update(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease_id: str,
     query: dict[str, str],
     body: dict[str, Any],
 ) -> dict[str, Any]:
     lease = visible(req, lease_id)
-    req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
+    req.check(policies.UPDATE, lease.project_id)
     if 'replace_failed' in body:
         if len(body) > 1:
             raise exception.InvalidInput(
@@ -356,7 +335,7 @@ def update(
 
 
 def _changed(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     body: Mapping[str, Any],
     dry_run: bool,
@@ -378,16 +357,16 @@ UPDATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
+def delete(req: LeaseRequest, lease_id: str) -> None:
     lease = visible(req, lease_id)
-    req.context.can(policies.DELETE, target={'project_id': lease.project_id})
+    req.check(policies.DELETE, lease.project_id)
     req.services.leases.delete(lease_id, req.now())
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
 
 
-def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
+def visible(req: LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
     :raises: NotFound; also for a lease that only another project may see
@@ -401,36 +380,29 @@ def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
 
 
 def check_visible(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     lease: objects.Lease,
     missing: exception.NotFound,
 ) -> None:
     """:raises: missing, if only another project may see the lease"""
-    target = {'project_id': lease.project_id}
     try:
-        req.context.can(policies.SHOW, target=target)
+        req.check(policies.SHOW, lease.project_id)
     except nova_exception.PolicyNotAuthorized:
         if lease.project_id == req.context.project_id:
             raise
         raise missing from None
 
 
-def _answer(
-    req: api_request.LeaseRequest, lease: objects.Lease
-) -> dict[str, Any]:
+def _answer(req: LeaseRequest, lease: objects.Lease) -> dict[str, Any]:
     (shown,) = view_of(req)([lease])
     return {'lease': shown}
 
 
 def view_of(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> ShowAll:
     """Return the view of leases for the caller."""
-    in_full = req.context.can(
-        policies.REASON_IN_FULL,
-        target={'project_id': req.context.project_id},
-        fatal=False,
-    )
+    in_full = req.may(policies.REASON_IN_FULL)
     details = _details(req)
 
     def show_all(found: Collection[objects.Lease]) -> list[dict[str, Any]]:
@@ -444,7 +416,7 @@ def view_of(
 
 
 def _details(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> Callable[[objects.Reservation], Mapping[str, Any]]:
     types = req.services.means.types
 

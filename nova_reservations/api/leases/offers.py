@@ -4,9 +4,9 @@
 from typing import Any
 
 from nova_reservations.api import dates
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import offers as schemas
 from nova_reservations.engine.leases import lease_offers
 from nova_reservations.policies import leases as policies
@@ -15,11 +15,9 @@ DEFAULT = 5
 """The number of offers if the request gives none."""
 
 
-def find(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def find(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     context = req.context
-    context.can(policies.OFFERS, target={'project_id': context.project_id})
+    req.check(policies.OFFERS)
     now = req.now()
     start = dates.parse(body.get('start_after', 'now'), now)
     duration = dates.parse_duration(body['duration'])

@@ -10,18 +10,16 @@ from typing import Any
 
 from nova.api.openstack import identity
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import leases
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import project_access as schemas
 from nova_reservations.policies import leases as policies
 
 
-def index(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
+def index(req: LeaseRequest, lease_id: str) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
-    req.context.can(
-        policies.ACCESS_INDEX, target={'project_id': lease.project_id}
-    )
+    req.check(policies.ACCESS_INDEX, lease.project_id)
     return _shown(req.services.sharing.of(lease))
 
 
@@ -29,18 +27,17 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE, refusals=(404,))
 
 
 def action(
-    req: api_request.LeaseRequest, lease_id: str, body: dict[str, Any]
+    req: LeaseRequest, lease_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
-    target = {'project_id': lease.project_id}
     [(name, asked)] = body.items()
     service = req.services.sharing
     if name == 'addProjectAccess':
-        req.context.can(policies.ACCESS_ADD, target=target)
+        req.check(policies.ACCESS_ADD, lease.project_id)
         identity.verify_project_id(req.context, asked['project'])
         change = service.add
     else:
-        req.context.can(policies.ACCESS_REMOVE, target=target)
+        req.check(policies.ACCESS_REMOVE, lease.project_id)
         # The project is not verified: it may be deleted in keystone.
         change = service.remove
     return _shown(

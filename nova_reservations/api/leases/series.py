@@ -7,14 +7,14 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import leases
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import series as schemas
 from nova_reservations.policies import leases as policies
 
 
-def show(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
+def show(req: LeaseRequest, series_id: str) -> dict[str, Any]:
     found = _visible(req, series_id)
     return {'series': {'id': series_id, 'leases': leases.view_of(req)(found)}}
 
@@ -22,9 +22,8 @@ def show(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
-def delete(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
-    project_id = _visible(req, series_id)[0].project_id
-    req.context.can(policies.DELETE, target={'project_id': project_id})
+def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
+    req.check(policies.DELETE, _visible(req, series_id)[0].project_id)
     left = req.services.series.delete(series_id, req.now())
     shown = leases.view_of(req)([each.lease for each in left])
     return {
@@ -38,9 +37,7 @@ def delete(req: api_request.LeaseRequest, series_id: str) -> dict[str, Any]:
 DELETE = Action(delete, response=schemas.DELETE_RESPONSE, refusals=(404,))
 
 
-def _visible(
-    req: api_request.LeaseRequest, series_id: str
-) -> list[objects.Lease]:
+def _visible(req: LeaseRequest, series_id: str) -> list[objects.Lease]:
     """Return the leases of the series if the caller may see them; all belong
     to the same project.
 

@@ -14,20 +14,17 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api import request as api_request
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.views import leases as view
 from nova_reservations.policies import leases as policies
 
 
-def check_listed(
-    req: api_request.LeaseRequest, query: Mapping[str, Any]
-) -> None:
+def check_listed(req: LeaseRequest, query: Mapping[str, Any]) -> None:
     """Check that the caller may list shared leases.
 
     :raises: PolicyNotAuthorized, InvalidInput
     """
-    target = {'project_id': req.context.project_id}
-    req.context.can(policies.INDEX_SHARED, target=target)
+    req.check(policies.INDEX_SHARED)
     if 'project_id' in query:
         raise exception.InvalidInput(
             'shared lists what is shared with the own project: project_id '
@@ -36,7 +33,7 @@ def check_listed(
 
 
 def view_of(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
 ) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
     """Return the view of shared leases; a lease that is no longer shared is
     left out."""
@@ -55,16 +52,14 @@ def view_of(
 
 
 def show(
-    req: api_request.LeaseRequest, lease_id: str, missing: exception.NotFound
+    req: LeaseRequest, lease_id: str, missing: exception.NotFound
 ) -> dict[str, Any]:
     """Return the view of another project's lease for the caller's project.
 
     :raises: missing, if nothing of it is shared with the project
     """
-    target = {'project_id': req.context.project_id}
     if not (
-        uuidutils.is_uuid_like(lease_id)
-        and req.context.can(policies.SHOW_SHARED, target=target, fatal=False)
+        uuidutils.is_uuid_like(lease_id) and req.may(policies.SHOW_SHARED)
     ):
         raise missing
     shown = view_of(req)([req.services.leases.get(lease_id)])

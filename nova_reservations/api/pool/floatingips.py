@@ -7,16 +7,16 @@ that their project sees, but not who has leased them.
 
 from typing import Any
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import floatingips as schemas
 from nova_reservations.api.views import floatingips as view
 from nova_reservations.objects import address as addresses
 from nova_reservations.policies import floatingips as policies
 
 
-def index(req: api_request.LeaseRequest) -> dict[str, Any]:
-    _check(req, policies.INDEX)
+def index(req: LeaseRequest) -> dict[str, Any]:
+    req.check(policies.INDEX)
     return {
         'floatingips': [
             view.show(address)
@@ -30,8 +30,8 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
 INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 
-def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
-    _check(req, policies.SHOW)
+def show(req: LeaseRequest, floatingip_id: str) -> dict[str, Any]:
+    req.check(policies.SHOW)
     found = req.services.places.get(
         addresses.FLOATING_IP, floatingip_id, _seen_by(req)
     )
@@ -41,9 +41,7 @@ def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
-def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     enrolled = req.services.places.enrol(
         addresses.FLOATING_IP, body, req.now()
@@ -60,7 +58,7 @@ CREATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, floatingip_id: str) -> None:
+def delete(req: LeaseRequest, floatingip_id: str) -> None:
     req.context.can(policies.DELETE)
     req.services.places.remove(addresses.FLOATING_IP, floatingip_id)
 
@@ -68,12 +66,7 @@ def delete(req: api_request.LeaseRequest, floatingip_id: str) -> None:
 DELETE = Action(delete, 204, refusals=(404, 409))
 
 
-def _check(req: api_request.LeaseRequest, policy: str) -> None:
-    own = {'project_id': req.context.project_id}
-    req.context.can(policy, target=own)
-
-
-def _seen_by(req: api_request.LeaseRequest) -> str | None:
+def _seen_by(req: LeaseRequest) -> str | None:
     """Return the project to whose networks the list is limited; None: all
     networks are shown."""
     if req.context.can(policies.ALL_NETWORKS, fatal=False):

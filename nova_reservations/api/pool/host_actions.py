@@ -7,9 +7,9 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations.api import dates
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.pool import hosts
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import host_actions as schemas
 from nova_reservations.api.views import hosts as view
 from nova_reservations.engine.leases import maintenance
@@ -17,7 +17,7 @@ from nova_reservations.policies import hosts as policies
 
 
 def action(
-    req: api_request.LeaseRequest, host_id: str, body: dict[str, Any]
+    req: LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.MAINTAIN)
     [(name, asked)] = body.items()
@@ -38,7 +38,7 @@ def action(
 
 
 def _window(
-    req: api_request.LeaseRequest,
+    req: LeaseRequest,
     asked: Mapping[str, str],
     now: datetime.datetime,
 ) -> maintenance.Window:

@@ -14,12 +14,12 @@ from oslo_utils import strutils
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api import unchanged
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.leases import creation
 from nova_reservations.api.pool import kinds
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import hosts as view
@@ -39,13 +39,11 @@ KIND = kinds.Kind(
 )
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
-    req.context.can(policies.INDEX, target=_own(req))
+def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
+    req.check(policies.INDEX)
     if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
         # The answer would tell the name, or the place among all names.
-        req.context.can(policies.NAMES, target=_own(req))
+        req.check(policies.NAMES)
     show_host = _view_of(req, query)
     limit, beyond = kinds.limit_of(query)
     hosts = req.services.hosts.find(
@@ -64,30 +62,26 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def _own(req: api_request.LeaseRequest) -> dict[str, str]:
-    return {'project_id': req.context.project_id}
-
-
 def _view_of(
-    req: api_request.LeaseRequest, query: Mapping[str, str]
+    req: LeaseRequest, query: Mapping[str, str]
 ) -> Callable[[objects.Host], dict[str, Any]]:
     """Return the view of hosts for the caller.
 
     :raises: PolicyNotAuthorized if details are wanted that it may not see
     """
     if strutils.bool_from_string(query.get('detail')):
-        req.context.can(policies.NAMES, target=_own(req))
+        req.check(policies.NAMES)
         return view.show_in_detail
-    if req.context.can(policies.NAMES, target=_own(req), fatal=False):
+    if req.may(policies.NAMES):
         return view.show
     private = req.services.hosts.private_properties()
     return lambda host: view.show_unnamed(host, private)
 
 
 def show(
-    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
+    req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
-    req.context.can(policies.SHOW, target=_own(req))
+    req.check(policies.SHOW)
     show_host = _view_of(req, query)
     return {'host': show_host(req.services.hosts.get(KIND.key_of(host_id)))}
 
@@ -100,9 +94,7 @@ SHOW = Action(
 )
 
 
-def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
         key: str(value)
@@ -128,7 +120,7 @@ CREATE = Action(
 
 
 def update(
-    req: api_request.LeaseRequest, host_id: str, body: dict[str, Any]
+    req: LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE)
     if not body:
@@ -175,15 +167,13 @@ UPDATE = Action(
 DELETE = Action(KIND.delete, 204, refusals=(404, 409))
 
 
-def allocations(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
+def allocations(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
     ids = _named(req, query['host']) if 'host' in query else None
     return KIND.allocations(req, query, ids)
 
 
-def _named(req: api_request.LeaseRequest, host: str) -> list[int]:
+def _named(req: LeaseRequest, host: str) -> list[int]:
     """:raises: NotFound"""
     hosts = req.services.hosts
     if host.isascii() and host.isdigit():
@@ -203,7 +193,7 @@ ALLOCATIONS = Action(
 
 
 def allocation(
-    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
+    req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     req.context.can(policies.ALLOCATIONS)
     now = req.now()
@@ -232,20 +222,16 @@ CALENDAR = Action(
 )
 
 
-def capacity(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    context = req.context
-    own = {'project_id': context.project_id}
-    context.can(policies.CAPACITY, target=own)
+def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
+    req.check(policies.CAPACITY)
     by_project = strutils.bool_from_string(query.get('by_project'))
     if by_project:
-        context.can(policies.CAPACITY_PROJECTS, target=own)
+        req.check(policies.CAPACITY_PROJECTS)
     now = req.now()
     counted = _counted(query)
     asked = engine.Asked(
-        context.project_id,
-        context.user_id,
+        req.context.project_id,
+        req.context.user_id,
         creation.new_reservation(req, counted) if counted else None,
         query.get('availability_zone'),
         by_project,
@@ -304,7 +290,7 @@ PROPERTIES = Action(
 
 
 def update_property(
-    req: api_request.LeaseRequest, name: str, body: dict[str, Any]
+    req: LeaseRequest, name: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE_PROPERTY)
     validation.check_storable(name)

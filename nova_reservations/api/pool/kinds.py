@@ -16,7 +16,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
 from nova_reservations.engine.outlook import allocation_lists
@@ -48,8 +48,8 @@ class Kind:
     items: str
     name_key: str
     policies: Any
-    type_of: Callable[[api_request.LeaseRequest, Mapping[str, str]], str]
-    remove: Callable[[api_request.LeaseRequest, int], None]
+    type_of: Callable[[LeaseRequest, Mapping[str, str]], str]
+    remove: Callable[[LeaseRequest, int], None]
 
     def key_of(self, text: str) -> int:
         """:raises: NotFound for a text that can't be the number of one"""
@@ -59,7 +59,7 @@ class Kind:
 
     def page(
         self,
-        req: api_request.LeaseRequest,
+        req: LeaseRequest,
         query: Mapping[str, str],
         shown: Iterable[dict[str, Any]],
         limit: int | None,
@@ -72,7 +72,7 @@ class Kind:
             lambda last: req.next_link(query, last['id']),
         )
 
-    def delete(self, req: api_request.LeaseRequest, **path: str) -> None:
+    def delete(self, req: LeaseRequest, **path: str) -> None:
         req.context.can(self.policies.DELETE)
         key = self.key_of(*path.values())
         try:
@@ -86,7 +86,7 @@ class Kind:
 
     def allocations(
         self,
-        req: api_request.LeaseRequest,
+        req: LeaseRequest,
         query: dict[str, str],
         resource_ids: Collection[int] | None = None,
     ) -> listing.Listing:
@@ -113,7 +113,7 @@ class Kind:
         )
 
     def _lists(
-        self, req: api_request.LeaseRequest, query: Mapping[str, str]
+        self, req: LeaseRequest, query: Mapping[str, str]
     ) -> allocation_lists.AllocationLists:
         resource_type = self.type_of(req, query)
         return req.services.resources.allocation_lists(resource_type)
@@ -147,16 +147,14 @@ class Kind:
         ]
 
     def calendar(
-        self, req: api_request.LeaseRequest, query: dict[str, str]
+        self, req: LeaseRequest, query: dict[str, str]
     ) -> dict[str, Any]:
         """Return a page of the calendar as the caller's project may see it.
 
         :raises: InvalidInput
         """
         project_id = req.context.project_id
-        req.context.can(
-            self.policies.CALENDAR, target={'project_id': project_id}
-        )
+        req.check(self.policies.CALENDAR)
         calendar = req.services.resources.calendar(self.type_of(req, query))
         now = req.now()
         window = _window(query, now)
@@ -178,7 +176,7 @@ class Kind:
         return answer
 
     def properties(
-        self, req: api_request.LeaseRequest, query: dict[str, str]
+        self, req: LeaseRequest, query: dict[str, str]
     ) -> dict[str, Any]:
         req.context.can(self.policies.PROPERTIES)
         private = strutils.bool_from_string(query.get('all'))

@@ -4,8 +4,8 @@ only, in the format of Chameleon's Blazar and its clients."""
 
 from typing import Any
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import networks as schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.views import networks as view
@@ -13,7 +13,7 @@ from nova_reservations.objects import segment as segments
 from nova_reservations.policies import networks as policies
 
 
-def index(req: api_request.LeaseRequest) -> dict[str, Any]:
+def index(req: LeaseRequest) -> dict[str, Any]:
     req.context.can(policies.INDEX)
     return {
         'networks': [
@@ -26,7 +26,7 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
 INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 
-def show(req: api_request.LeaseRequest, network_id: str) -> dict[str, Any]:
+def show(req: LeaseRequest, network_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
     found = req.services.places.get(segments.NETWORK, network_id)
     return {'network': view.show(found)}
@@ -35,9 +35,7 @@ def show(req: api_request.LeaseRequest, network_id: str) -> dict[str, Any]:
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
-def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
         name: str(value)
@@ -59,7 +57,7 @@ CREATE = Action(
 )
 
 
-def delete(req: api_request.LeaseRequest, network_id: str) -> None:
+def delete(req: LeaseRequest, network_id: str) -> None:
     req.context.can(policies.DELETE)
     req.services.places.remove(segments.NETWORK, network_id)
 

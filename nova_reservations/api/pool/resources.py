@@ -10,9 +10,9 @@ from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.pool import kinds
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import hosts as host_schemas
 from nova_reservations.api.schemas import parameters
 from nova_reservations.api.schemas import resources as schemas
@@ -20,7 +20,7 @@ from nova_reservations.api.views import resources as view
 from nova_reservations.policies import resources as policies
 
 
-def _type_of(req: api_request.LeaseRequest, query: Mapping[str, str]) -> str:
+def _type_of(req: LeaseRequest, query: Mapping[str, str]) -> str:
     """:raises: InvalidInput for hosts, and for a type that there is not"""
     asked = query['resource_type']
     req.services.resources.check_type(asked)
@@ -37,9 +37,7 @@ KIND = kinds.Kind(
 )
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
+def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.INDEX)
     limit, beyond = kinds.limit_of(query)
     found = req.services.resources.find(
@@ -56,7 +54,7 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def show(req: api_request.LeaseRequest, resource_id: str) -> dict[str, Any]:
+def show(req: LeaseRequest, resource_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
     key = KIND.key_of(resource_id)
     service = req.services.resources
@@ -67,9 +65,7 @@ def show(req: api_request.LeaseRequest, resource_id: str) -> dict[str, Any]:
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
-def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
-) -> dict[str, Any]:
+def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     body = parameters.given(body)
     added = req.services.resources.add(
@@ -96,7 +92,7 @@ CREATE = Action(
 
 
 def update(
-    req: api_request.LeaseRequest, resource_id: str, body: dict[str, Any]
+    req: LeaseRequest, resource_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
     req.context.can(policies.UPDATE)
     key, now = KIND.key_of(resource_id), req.now()
@@ -133,11 +129,8 @@ ALLOCATIONS = Action(
 )
 
 
-def capacity(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.CAPACITY, target={'project_id': context.project_id})
+def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
+    req.check(policies.CAPACITY)
     now = req.now()
     found = req.services.resources.capacity(
         query['resource_type'],

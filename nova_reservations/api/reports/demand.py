@@ -4,19 +4,16 @@
 from typing import Any
 
 from nova_reservations.api import dates
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import demand as schemas
 from nova_reservations.api.views import demand as view
 from nova_reservations.objects import refusal as refusals
 from nova_reservations.policies import demand as policies
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.INDEX, target={'project_id': context.project_id})
+def index(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
+    req.check(policies.INDEX)
     now = req.now()
     start, end = (
         dates.parse(query[key], now) if key in query else None

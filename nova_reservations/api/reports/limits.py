@@ -4,22 +4,18 @@
 import datetime
 from typing import Any
 
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import limits as schemas
 from nova_reservations.policies import limits as policies
 
 
-def show(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> dict[str, Any]:
+def show(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     own = req.context.project_id
     project_id = query.get('project_id', own)
-    req.context.can(policies.SHOW, target={'project_id': own})
+    req.check(policies.SHOW)
     if project_id != own:
-        req.context.can(
-            policies.SHOW_ALL_PROJECTS, target={'project_id': project_id}
-        )
+        req.check(policies.SHOW_ALL_PROJECTS, project_id)
     service = req.services.leases
     most, used = service.limits.used(project_id, req.now())
     terms = service.options

@@ -6,8 +6,8 @@ import datetime
 from nova_reservations import exception
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
+from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import usage as schemas
 from nova_reservations.api.views import usage as view
 from nova_reservations.objects import interval
@@ -17,9 +17,7 @@ from nova_reservations.policies import usage as policies
 _SECOND = datetime.timedelta(seconds=1)
 
 
-def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> listing.Listing:
+def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     project_id = _project(req, query)
     now = req.now()
     window = _window(query, now)
@@ -46,20 +44,14 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-def _project(
-    req: api_request.LeaseRequest, query: dict[str, str]
-) -> str | None:
+def _project(req: LeaseRequest, query: dict[str, str]) -> str | None:
     """Return the project of the report; None: all projects."""
     own = req.context.project_id
-    req.context.can(policies.SHOW, target={'project_id': own})
+    req.check(policies.SHOW)
     project_id = query.get('project_id')
     if project_id not in (None, own):
-        req.context.can(
-            policies.SHOW_ALL_PROJECTS, target={'project_id': project_id}
-        )
-    elif project_id is None and not req.context.can(
-        policies.SHOW_ALL_PROJECTS, target={'project_id': own}, fatal=False
-    ):
+        req.check(policies.SHOW_ALL_PROJECTS, project_id)
+    elif project_id is None and not req.may(policies.SHOW_ALL_PROJECTS):
         return str(own)
     return project_id
 

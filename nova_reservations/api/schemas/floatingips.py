@@ -6,37 +6,33 @@ _NETWORK = {'type': 'string', 'minLength': 1, 'maxLength': 36}
 _ADDRESS = {'type': 'string', 'minLength': 1, 'maxLength': 64}
 
 CREATE = validation.Schema(
-    {
-        'title': 'NewFloatingIP',
-        **parameters.exactly(
-            floating_network_id={
-                **_NETWORK,
-                'description': 'the ID of an external network',
-            },
-            floating_ip_address={
-                **_ADDRESS,
-                'description': 'an address in a subnet of it, and outside of '
-                'the allocation pools',
-            },
-        ),
-    }
+    parameters.exactly(
+        'NewFloatingIP',
+        floating_network_id={
+            **_NETWORK,
+            'description': 'the ID of an external network',
+        },
+        floating_ip_address={
+            **_ADDRESS,
+            'description': 'an address in a subnet of it, and outside of '
+            'the allocation pools',
+        },
+    )
 )
 
-FLOATING_IP = {
-    'title': 'FloatingIP',
-    **parameters.exactly(
-        id=parameters.UUID,
-        floating_network_id=_NETWORK,
-        subnet_id=_NETWORK,
-        floating_ip_address=_ADDRESS,
-        reservable={'type': 'boolean'},
-        created_at=parameters.SHOWN_STAMP,
-        updated_at=parameters.SHOWN_STAMP,
-    ),
-}
+FLOATING_IP = parameters.exactly(
+    'FloatingIP',
+    id=parameters.UUID,
+    floating_network_id=_NETWORK,
+    subnet_id=_NETWORK,
+    floating_ip_address=_ADDRESS,
+    reservable={'type': 'boolean'},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+)
 
-SHOW_RESPONSE = validation.Schema(parameters.exactly(floatingip=FLOATING_IP))
+SHOW_RESPONSE = parameters.answer(floatingip=FLOATING_IP)
 
-INDEX_RESPONSE = validation.Schema(
-    parameters.exactly(floatingips={'type': 'array', 'items': FLOATING_IP})
+INDEX_RESPONSE = parameters.answer(
+    floatingips={'type': 'array', 'items': FLOATING_IP}
 )

@@ -45,39 +45,37 @@ ACTION = validation.Schema(
     }
 )
 
-ACTION_RESPONSE = validation.Schema(
-    parameters.exactly(
-        host=hosts.HOST,
-        lease_id={
-            'type': ['string', 'null'],
-            'description': 'the lease that is the window of maintenance: '
-            'shorten, prolong or delete it as any other',
-        },
-        servers={
-            'type': 'array',
-            'items': parameters.UUID,
-            'description': 'of whomever, on a host that is drained',
-        },
-        leases={
-            'type': 'array',
-            'description': 'those that have the host still',
-            'items': parameters.exactly(
-                id=parameters.UUID,
-                project_id={'type': 'string'},
-                status={'enum': [*states.Lease]},
-                start_date=parameters.SHOWN_DATE,
-                end_date=parameters.SHOWN_DATE,
-                leaving={
-                    'type': 'boolean',
-                    'description': 'it has another host, and servers of it '
-                    'may still be on this one',
-                },
-                reason={
-                    'type': ['string', 'null'],
-                    'description': 'why servers of it could not be moved: '
-                    'they are tried again if it is drained again',
-                },
-            ),
-        },
-    )
+ACTION_RESPONSE = parameters.answer(
+    host=hosts.HOST,
+    lease_id={
+        'type': ['string', 'null'],
+        'description': 'the lease that is the window of maintenance: '
+        'shorten, prolong or delete it as any other',
+    },
+    servers={
+        'type': 'array',
+        'items': parameters.UUID,
+        'description': 'of whomever, on a host that is drained',
+    },
+    leases={
+        'type': 'array',
+        'description': 'those that have the host still',
+        'items': parameters.exactly(
+            id=parameters.UUID,
+            project_id={'type': 'string'},
+            status={'enum': [*states.Lease]},
+            start_date=parameters.SHOWN_DATE,
+            end_date=parameters.SHOWN_DATE,
+            leaving={
+                'type': 'boolean',
+                'description': 'it has another host, and servers of it '
+                'may still be on this one',
+            },
+            reason={
+                'type': ['string', 'null'],
+                'description': 'why servers of it could not be moved: '
+                'they are tried again if it is drained again',
+            },
+        ),
+    },
 )

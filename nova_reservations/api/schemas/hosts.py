@@ -91,29 +91,27 @@ _DETAIL = {
     'description': 'whether the cell and the status_reason are wanted, which '
     'clients of Blazar take for properties',
 }
-SHOW = validation.Schema(parameters.optional(detail=_DETAIL))
+SHOW = parameters.query(detail=_DETAIL)
 
-INDEX = validation.Schema(
-    parameters.optional(
-        detail=_DETAIL,
-        limit=parameters.LIMIT,
-        marker=ID,
-        name=parameters.NAME,
-        availability_zone=parameters.NAME,
-        sort_key={
-            'enum': [
-                'id',
-                'name',
-                'hypervisor_hostname',
-                'availability_zone',
-                'vcpus',
-                'memory_mb',
-                'local_gb',
-                'created_at',
-            ]
-        },
-        sort_dir=parameters.SORT_DIR,
-    )
+INDEX = parameters.query(
+    detail=_DETAIL,
+    limit=parameters.LIMIT,
+    marker=ID,
+    name=parameters.NAME,
+    availability_zone=parameters.NAME,
+    sort_key={
+        'enum': [
+            'id',
+            'name',
+            'hypervisor_hostname',
+            'availability_zone',
+            'vcpus',
+            'memory_mb',
+            'local_gb',
+            'created_at',
+        ]
+    },
+    sort_dir=parameters.SORT_DIR,
 )
 
 SORTED_BY_NAME = frozenset({'name', 'hypervisor_hostname'})
@@ -169,42 +167,38 @@ _SELECTED = {
         'and end',
     },
 }
-ALLOCATION = validation.Schema(parameters.optional(**_SELECTED))
+ALLOCATION = parameters.query(**_SELECTED)
 PAGE_OF_ALLOCATIONS = {'limit': parameters.LIMIT, 'marker': ID, **_SELECTED}
-ALLOCATIONS = validation.Schema(
-    parameters.optional(
-        host={
-            **parameters.NAME,
-            'description': 'only of this host: its number, service host or '
-            'hypervisor hostname',
-        },
-        **PAGE_OF_ALLOCATIONS,
-    )
+ALLOCATIONS = parameters.query(
+    host={
+        **parameters.NAME,
+        'description': 'only of this host: its number, service host or '
+        'hypervisor hostname',
+    },
+    **PAGE_OF_ALLOCATIONS,
 )
 
 CALENDAR_HOSTS = 100
 """The maximum, and default, number of hosts in one answer."""
 
-CALENDAR = validation.Schema(
-    parameters.optional(
-        start={
-            **parameters.DATE,
-            'description': 'the start of the calendar; by default now',
-        },
-        end={
-            **parameters.DATE,
-            'description': 'its end, at most 366 days later; by default 28',
-        },
-        limit={
-            'type': 'string',
-            'pattern': r'\A([1-9][0-9]?|100)\Z',
-            'description': f'a number from 1 to {CALENDAR_HOSTS}',
-        },
-        marker={
-            **ID,
-            'description': 'the number of the last host of the page before',
-        },
-    )
+CALENDAR = parameters.query(
+    start={
+        **parameters.DATE,
+        'description': 'the start of the calendar; by default now',
+    },
+    end={
+        **parameters.DATE,
+        'description': 'its end, at most 366 days later; by default 28',
+    },
+    limit={
+        'type': 'string',
+        'pattern': r'\A([1-9][0-9]?|100)\Z',
+        'description': f'a number from 1 to {CALENDAR_HOSTS}',
+    },
+    marker={
+        **ID,
+        'description': 'the number of the last host of the page before',
+    },
 )
 
 REQUIREMENTS = {
@@ -237,8 +231,8 @@ CAPACITY = validation.Schema(
     )
 )
 
-PROPERTIES = validation.Schema(
-    parameters.optional(detail=parameters.BOOLEAN, all=parameters.BOOLEAN)
+PROPERTIES = parameters.query(
+    detail=parameters.BOOLEAN, all=parameters.BOOLEAN
 )
 
 UPDATE_PROPERTY = validation.Schema(
@@ -253,8 +247,8 @@ HOST = {
     'additionalProperties': {'type': 'string'},
 }
 
-INDEX_RESPONSE = validation.Schema(parameters.page_of('hosts', HOST))
-SHOW_RESPONSE = validation.Schema(parameters.exactly(host=HOST))
+INDEX_RESPONSE = parameters.page_of('hosts', HOST)
+SHOW_RESPONSE = parameters.answer(host=HOST)
 
 _UNKNOWN_DATE = {**parameters.SHOWN_DATE, 'type': ['string', 'null']}
 HOLD = parameters.exactly(
@@ -300,12 +294,8 @@ def allocation(name_key: str) -> dict[str, Any]:
 
 _ALLOCATION = allocation('service_name')
 
-ALLOCATIONS_RESPONSE = validation.Schema(
-    parameters.page_of('allocations', _ALLOCATION)
-)
-ALLOCATION_RESPONSE = validation.Schema(
-    parameters.exactly(allocation=_ALLOCATION)
-)
+ALLOCATIONS_RESPONSE = parameters.page_of('allocations', _ALLOCATION)
+ALLOCATION_RESPONSE = parameters.answer(allocation=_ALLOCATION)
 
 _WINDOW = {
     'kind': {
@@ -406,16 +396,14 @@ def capacity_response(
             'description': f'reason -> {items} that it keeps from new leases',
         },
     }
-    return validation.Schema(
-        parameters.exactly(
-            capacity={
-                'type': 'array',
-                'items': {
-                    **parameters.requiring([*point], **point, **more),
-                    **rules,
-                },
-            }
-        )
+    return parameters.answer(
+        capacity={
+            'type': 'array',
+            'items': {
+                **parameters.requiring([*point], **point, **more),
+                **rules,
+            },
+        }
     )
 
 
@@ -439,34 +427,30 @@ CAPACITY_RESPONSE = capacity_response(
     },
 )
 
-PROPERTIES_RESPONSE = validation.Schema(
-    parameters.exactly(
-        resource_properties={
-            'type': 'array',
-            'items': {
-                **parameters.requiring(
-                    ['property'],
-                    property={'type': 'string'},
-                    private={'type': 'boolean'},
-                    values={'type': 'array', 'items': {'type': 'string'}},
-                ),
-                'dependentRequired': {
-                    'private': ['values'],
-                    'values': ['private'],
-                },
+PROPERTIES_RESPONSE = parameters.answer(
+    resource_properties={
+        'type': 'array',
+        'items': {
+            **parameters.requiring(
+                ['property'],
+                property={'type': 'string'},
+                private={'type': 'boolean'},
+                values={'type': 'array', 'items': {'type': 'string'}},
+            ),
+            'dependentRequired': {
+                'private': ['values'],
+                'values': ['private'],
             },
-        }
-    )
+        },
+    }
 )
-PROPERTY_RESPONSE = validation.Schema(
-    parameters.exactly(
-        resource_property=parameters.exactly(
-            id={'type': 'string'},
-            resource_type={'const': objects.HOST},
-            property_name={'type': 'string'},
-            private={'type': 'boolean'},
-            created_at=parameters.SHOWN_DATE,
-            updated_at={**parameters.SHOWN_DATE, 'type': ['string', 'null']},
-        )
+PROPERTY_RESPONSE = parameters.answer(
+    resource_property=parameters.exactly(
+        id={'type': 'string'},
+        resource_type={'const': objects.HOST},
+        property_name={'type': 'string'},
+        private={'type': 'boolean'},
+        created_at=parameters.SHOWN_DATE,
+        updated_at={**parameters.SHOWN_DATE, 'type': ['string', 'null']},
     )
 )

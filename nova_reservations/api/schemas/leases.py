@@ -7,86 +7,79 @@ from nova_reservations.engine.booking import parts
 from nova_reservations.engine.leases import series
 from nova_reservations.objects import states
 
-INDEX = validation.Schema(
-    parameters.optional(
-        limit=parameters.LIMIT,
-        marker=parameters.UUID,
-        sort_key={
-            'enum': [
-                'created_at',
-                'start_date',
-                'end_date',
-                'name',
-                'status',
-                'id',
-            ]
-        },
-        sort_dir=parameters.SORT_DIR,
-        status={
-            'type': 'array',
-            'items': {'enum': [str(state) for state in states.Lease]},
-            'maxItems': len(states.Lease),
-            'description': 'repeat it for leases in any of several',
-        },
-        name=parameters.NAME,
-        lease_name={**parameters.NAME, 'description': 'the same as name'},
-        lease_id=parameters.UUID,
-        project_id=parameters.NAME,
-        all_tenants={
-            **parameters.BOOLEAN,
-            'description': 'whether the leases of all projects are wanted, '
-            'or those of the own one; by default all that the caller may see',
-        },
-        shared={
-            **parameters.BOOLEAN,
-            'description': 'whether leases are wanted of which other projects '
-            'share a reservation with the own one, in place of its own',
-        },
-        start_after=parameters.DATE,
-        start_before={
+INDEX = parameters.query(
+    limit=parameters.LIMIT,
+    marker=parameters.UUID,
+    sort_key={
+        'enum': [
+            'created_at',
+            'start_date',
+            'end_date',
+            'name',
+            'status',
+            'id',
+        ]
+    },
+    sort_dir=parameters.SORT_DIR,
+    status={
+        'type': 'array',
+        'items': {'enum': [str(state) for state in states.Lease]},
+        'maxItems': len(states.Lease),
+        'description': 'repeat it for leases in any of several',
+    },
+    name=parameters.NAME,
+    lease_name={**parameters.NAME, 'description': 'the same as name'},
+    lease_id=parameters.UUID,
+    project_id=parameters.NAME,
+    all_tenants={
+        **parameters.BOOLEAN,
+        'description': 'whether the leases of all projects are wanted, '
+        'or those of the own one; by default all that the caller may see',
+    },
+    shared={
+        **parameters.BOOLEAN,
+        'description': 'whether leases are wanted of which other projects '
+        'share a reservation with the own one, in place of its own',
+    },
+    start_after=parameters.DATE,
+    start_before={
+        **parameters.DATE,
+        'description': 'leases that start before it; with end_after: '
+        'those whose windows overlap the one between the two',
+    },
+    end_before=parameters.DATE,
+    end_after={
+        **parameters.DATE,
+        'description': 'leases that end after it',
+    },
+    **{
+        'changes-since': {
             **parameters.DATE,
-            'description': 'leases that start before it; with end_after: '
-            'those whose windows overlap the one between the two',
-        },
-        end_before=parameters.DATE,
-        end_after={
-            **parameters.DATE,
-            'description': 'leases that end after it',
-        },
-        **{
-            'changes-since': {
-                **parameters.DATE,
-                'description': 'leases that were created or changed then, '
-                'or later; those that were deleted only for whom the policy '
-                'reservations:leases:deleted allows it',
-            }
-        },
-        deleted={
-            **parameters.BOOLEAN,
-            'description': 'whether those leases are wanted that were '
-            'deleted, and no others',
-        },
-    )
+            'description': 'leases that were created or changed then, '
+            'or later; those that were deleted only for whom the policy '
+            'reservations:leases:deleted allows it',
+        }
+    },
+    deleted={
+        **parameters.BOOLEAN,
+        'description': 'whether those leases are wanted that were '
+        'deleted, and no others',
+    },
 )
 
-SHOW = validation.Schema(
-    parameters.optional(
-        deleted={
-            **parameters.BOOLEAN,
-            'description': 'whether the lease is wanted even if it was '
-            'deleted; otherwise that is 404 for everybody',
-        }
-    )
+SHOW = parameters.query(
+    deleted={
+        **parameters.BOOLEAN,
+        'description': 'whether the lease is wanted even if it was '
+        'deleted; otherwise that is 404 for everybody',
+    }
 )
 
-DRY_RUN = validation.Schema(
-    parameters.optional(
-        dry_run={
-            **parameters.BOOLEAN,
-            'description': 'whether to answer as if it were done, and do '
-            'nothing',
-        }
-    )
+DRY_RUN = parameters.query(
+    dry_run={
+        **parameters.BOOLEAN,
+        'description': 'whether to answer as if it were done, and do nothing',
+    }
 )
 
 # Blazar's clients send events. They are ignored, because the engine makes the
@@ -213,18 +206,16 @@ LEASE_PARAMS = validation.Schema(
 )
 """The schema of the JSON text in the hint ``lease_params``."""
 
-_EVENT = {
-    'title': 'Event',
-    **parameters.exactly(
-        id=parameters.UUID,
-        lease_id=parameters.UUID,
-        event_type={'enum': [str(state) for state in states.EventType]},
-        time=parameters.SHOWN_DATE,
-        status={'enum': [str(state) for state in states.Event]},
-        created_at=parameters.SHOWN_STAMP,
-        updated_at=parameters.SHOWN_STAMP,
-    ),
-}
+_EVENT = parameters.exactly(
+    'Event',
+    id=parameters.UUID,
+    lease_id=parameters.UUID,
+    event_type={'enum': [str(state) for state in states.EventType]},
+    time=parameters.SHOWN_DATE,
+    status={'enum': [str(state) for state in states.Event]},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+)
 
 _ALWAYS = parameters.exactly(
     id=parameters.UUID,
@@ -256,13 +247,11 @@ _USE = {
     },
     'hosts': {
         'type': 'array',
-        'items': {
-            'title': 'LeasedHost',
-            **parameters.exactly(
-                id={'type': 'string'},
-                service_name={'type': 'string'},
-            ),
-        },
+        'items': parameters.exactly(
+            'LeasedHost',
+            id={'type': 'string'},
+            service_name={'type': 'string'},
+        ),
         'description': 'the hosts of an active reservation of whole hosts, '
         'for whom the policy reservations:leases:show:hosts allows it',
     },
@@ -347,54 +336,46 @@ SETTABLE = frozenset(
 """The keys of a change that ask for something; events never do."""
 
 UPDATE = validation.Schema(
-    {
-        'title': 'ChangedLease',
-        **parameters.optional(
-            **{
-                # What clients send back that they have read.
-                **parameters.as_shown(_LEASE['properties']),
-                'name': parameters.LEASE_NAME,
-                'start_date': parameters.DATE,
-                'end_date': parameters.DATE,
-                'before_end_date': _BEFORE_END_DATE,
-                'reservations': {
-                    'type': 'array',
-                    'maxItems': parts.MOST_RESERVATIONS,
-                    'items': CHANGED_RESERVATION,
-                },
-                # Replaces failed resources by free ones; no other change can
-                # be combined with it.
-                'replace_failed': {'enum': [True]},
-                'events': _EVENTS,
-            }
-        ),
-    }
+    parameters.optional(
+        'ChangedLease',
+        **{
+            # What clients send back that they have read.
+            **parameters.as_shown(_LEASE['properties']),
+            'name': parameters.LEASE_NAME,
+            'start_date': parameters.DATE,
+            'end_date': parameters.DATE,
+            'before_end_date': _BEFORE_END_DATE,
+            'reservations': {
+                'type': 'array',
+                'maxItems': parts.MOST_RESERVATIONS,
+                'items': CHANGED_RESERVATION,
+            },
+            # Replaces failed resources by free ones; no other change can
+            # be combined with it.
+            'replace_failed': {'enum': [True]},
+            'events': _EVENTS,
+        },
+    )
 )
 
-SHARED_LEASE = {
-    'title': 'SharedLease',
-    **parameters.exactly(
-        id=parameters.UUID,
-        name=parameters.NAME,
-        start_date=parameters.SHOWN_DATE,
-        end_date=parameters.SHOWN_DATE,
-        status={'enum': [str(state) for state in states.Lease]},
-        reservations={
-            'type': 'array',
-            'description': 'those that are shared with the project',
-            'items': parameters.exactly(id=parameters.UUID),
-        },
-    ),
-}
+SHARED_LEASE = parameters.exactly(
+    'SharedLease',
+    id=parameters.UUID,
+    name=parameters.NAME,
+    start_date=parameters.SHOWN_DATE,
+    end_date=parameters.SHOWN_DATE,
+    status={'enum': [str(state) for state in states.Lease]},
+    reservations={
+        'type': 'array',
+        'description': 'those that are shared with the project',
+        'items': parameters.exactly(id=parameters.UUID),
+    },
+)
 """A lease as other projects see it, with which it is shared."""
 
-INDEX_RESPONSE = validation.Schema(
-    parameters.page_of('leases', {'anyOf': [LEASE, SHARED_LEASE]})
-)
-SHOW_RESPONSE = validation.Schema(
-    parameters.exactly(lease={'anyOf': [LEASE, SHARED_LEASE]})
-)
-UPDATE_RESPONSE = validation.Schema(parameters.exactly(lease=LEASE))
+INDEX_RESPONSE = parameters.page_of('leases', {'anyOf': [LEASE, SHARED_LEASE]})
+SHOW_RESPONSE = parameters.answer(lease={'anyOf': [LEASE, SHARED_LEASE]})
+UPDATE_RESPONSE = parameters.answer(lease=LEASE)
 CREATE_RESPONSE = validation.Schema(
     parameters.requiring(
         ['lease'],
@@ -410,14 +391,12 @@ CREATE_RESPONSE = validation.Schema(
             'type': 'array',
             'maxItems': series.MOST_LEASES,
             'description': 'the leases of a series for which there is no room',
-            'items': {
-                'title': 'Refused',
-                **parameters.exactly(
-                    start_date=parameters.SHOWN_DATE,
-                    end_date=parameters.SHOWN_DATE,
-                    reason={'type': 'string'},
-                ),
-            },
+            'items': parameters.exactly(
+                'Refused',
+                start_date=parameters.SHOWN_DATE,
+                end_date=parameters.SHOWN_DATE,
+                reason={'type': 'string'},
+            ),
         },
     )
 )

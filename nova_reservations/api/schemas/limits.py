@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
-SHOW = validation.Schema(
-    {
-        'title': 'LimitsQuery',
-        **parameters.optional(project_id=parameters.NAME),
-    }
-)
+SHOW = parameters.query(project_id=parameters.NAME)
 
 _LIMIT = {'type': 'integer', 'minimum': -1, 'description': '-1: no limit'}
 _SECONDS = {
@@ -30,35 +24,33 @@ def _each(number: dict[str, Any], description: str) -> dict[str, Any]:
     }
 
 
-SHOW_RESPONSE = validation.Schema(
-    parameters.exactly(
-        limits=parameters.exactly(
-            rate={'type': 'array', 'maxItems': 0},
-            absolute=parameters.exactly(
-                maxOpenLeases=_LIMIT,
-                openLeasesUsed=_USED,
-                maxWaitingLeases=_LIMIT,
-                waitingLeasesUsed=_USED,
-                maxReservedHosts=_LIMIT,
-                reservedHostsUsed={
-                    **_USED,
-                    'description': 'at the instant at which they are most',
-                },
-                maxReservedSlots=_LIMIT,
-                reservedSlotsUsed={
-                    **_USED,
-                    'description': 'at the instant at which they are most',
-                },
-                maxHostHours=_LIMIT,
-                hostHoursUsed={**_USED, 'description': 'from now on'},
-                maxReservedResources=_each(_LIMIT, 'the most'),
-                reservedResourcesUsed=_each(
-                    _USED, 'the number at the instant at which they are most'
-                ),
-                maxLeaseDuration=_SECONDS,
-                reservationExtensionWindow=_SECONDS,
-                maxStartAhead=_SECONDS,
+SHOW_RESPONSE = parameters.answer(
+    limits=parameters.exactly(
+        rate={'type': 'array', 'maxItems': 0},
+        absolute=parameters.exactly(
+            maxOpenLeases=_LIMIT,
+            openLeasesUsed=_USED,
+            maxWaitingLeases=_LIMIT,
+            waitingLeasesUsed=_USED,
+            maxReservedHosts=_LIMIT,
+            reservedHostsUsed={
+                **_USED,
+                'description': 'at the instant at which they are most',
+            },
+            maxReservedSlots=_LIMIT,
+            reservedSlotsUsed={
+                **_USED,
+                'description': 'at the instant at which they are most',
+            },
+            maxHostHours=_LIMIT,
+            hostHoursUsed={**_USED, 'description': 'from now on'},
+            maxReservedResources=_each(_LIMIT, 'the most'),
+            reservedResourcesUsed=_each(
+                _USED, 'the number at the instant at which they are most'
             ),
-        )
+            maxLeaseDuration=_SECONDS,
+            reservationExtensionWindow=_SECONDS,
+            maxStartAhead=_SECONDS,
+        ),
     )
 )

@@ -60,8 +60,8 @@ NETWORK = {
     'additionalProperties': {'type': 'string'},
 }
 
-SHOW_RESPONSE = validation.Schema(parameters.exactly(network=NETWORK))
+SHOW_RESPONSE = parameters.answer(network=NETWORK)
 
-INDEX_RESPONSE = validation.Schema(
-    parameters.exactly(networks={'type': 'array', 'items': NETWORK})
+INDEX_RESPONSE = parameters.answer(
+    networks={'type': 'array', 'items': NETWORK}
 )

@@ -37,23 +37,19 @@ FIND = validation.Schema(
     }
 )
 
-FIND_RESPONSE = validation.Schema(
-    parameters.exactly(
-        offers={
-            'type': 'array',
-            'maxItems': MOST,
-            'items': {
-                'title': 'Offer',
-                **parameters.exactly(
-                    start_date=parameters.SHOWN_DATE,
-                    end_date=parameters.SHOWN_DATE,
-                ),
-            },
-        },
-        truncated={
-            'type': 'boolean',
-            'description': 'whether there may be later ones that were not '
-            'looked for: it would have taken too long',
-        },
-    )
+FIND_RESPONSE = parameters.answer(
+    offers={
+        'type': 'array',
+        'maxItems': MOST,
+        'items': parameters.exactly(
+            'Offer',
+            start_date=parameters.SHOWN_DATE,
+            end_date=parameters.SHOWN_DATE,
+        ),
+    },
+    truncated={
+        'type': 'boolean',
+        'description': 'whether there may be later ones that were not '
+        'looked for: it would have taken too long',
+    },
 )

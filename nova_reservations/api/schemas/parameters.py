@@ -8,6 +8,8 @@ from typing import Any
 
 from nova.api.validation import parameter_types
 
+from nova_reservations.api import validation
+
 UUID = {
     'type': 'string',
     'format': 'uuid',
@@ -68,9 +70,13 @@ SHOWN_STAMP = {
 }
 
 
-def exactly(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object with all of these and nothing else."""
+def exactly(title: str | None = None, /, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with all of these and nothing else.
+
+    :param title: by which the OpenAPI document refers to it
+    """
     return {
+        **_titled(title),
         'type': 'object',
         'properties': properties,
         'required': list(properties),
@@ -78,13 +84,21 @@ def exactly(**properties: Any) -> dict[str, Any]:
     }
 
 
-def optional(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object with any of these and nothing else."""
+def optional(title: str | None = None, /, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with any of these and nothing else.
+
+    :param title: as above
+    """
     return {
+        **_titled(title),
         'type': 'object',
         'properties': properties,
         'additionalProperties': False,
     }
+
+
+def _titled(title: str | None) -> dict[str, str]:
+    return {} if title is None else {'title': title}
 
 
 def requiring(
@@ -93,6 +107,16 @@ def requiring(
     """Return the schema of an object with these, any of the others, and
     nothing else."""
     return {**optional(**properties), 'required': [*required]}
+
+
+def query(**properties: Any) -> validation.Schema:
+    """Return the schema of a query with any of these parameters."""
+    return validation.Schema(optional(**properties))
+
+
+def answer(**properties: Any) -> validation.Schema:
+    """Return the schema of an answer with all of these."""
+    return validation.Schema(exactly(**properties))
 
 
 def unset_by_null(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,15 +180,19 @@ LINKS = {
 }
 
 
-def page_of(name: str, item: Mapping[str, Any], **its: Any) -> dict[str, Any]:
+def page_of(
+    name: str, item: Mapping[str, Any], **its: Any
+) -> validation.Schema:
     """Return the schema of an answer with a list, and the link to more of it.
 
     :param its: keywords of the list beside its items
     """
-    return requiring(
-        [name],
-        **{
-            name: {'type': 'array', **its, 'items': item},
-            f'{name}_links': LINKS,
-        },
+    return validation.Schema(
+        requiring(
+            [name],
+            **{
+                name: {'type': 'array', **its, 'items': item},
+                f'{name}_links': LINKS,
+            },
+        )
     )

@@ -26,17 +26,13 @@ ACTION = validation.Schema(
     }
 )
 
-INDEX_RESPONSE = validation.Schema(
-    parameters.exactly(
-        project_access={
-            'type': 'array',
-            'items': {
-                'title': 'ProjectAccess',
-                **parameters.exactly(
-                    reservation_id=parameters.UUID,
-                    project_id={'type': 'string'},
-                ),
-            },
-        }
-    )
+INDEX_RESPONSE = parameters.answer(
+    project_access={
+        'type': 'array',
+        'items': parameters.exactly(
+            'ProjectAccess',
+            reservation_id=parameters.UUID,
+            project_id={'type': 'string'},
+        ),
+    }
 )

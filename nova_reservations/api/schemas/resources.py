@@ -112,33 +112,31 @@ _RESOURCE = {
     'created_at': parameters.SHOWN_STAMP,
     'updated_at': parameters.SHOWN_STAMP,
 }
-RESOURCE = {'title': 'Resource', **parameters.exactly(**_RESOURCE)}
+RESOURCE = parameters.exactly('Resource', **_RESOURCE)
 
-INDEX_RESPONSE = validation.Schema(parameters.page_of('resources', RESOURCE))
-CHANGED_RESPONSE = validation.Schema(parameters.exactly(resource=RESOURCE))
-SHOW_RESPONSE = validation.Schema(
-    parameters.exactly(
-        resource=parameters.exactly(
-            **_RESOURCE,
-            reservations={
-                'description': 'those that have it, or are promised it',
-                **hosts.reservations(
-                    amounts={
-                        'type': 'object',
-                        'additionalProperties': _TOTAL,
-                        'description': 'resource class -> units; empty: all '
-                        'of the resource',
-                    },
-                ),
-            },
-        )
+INDEX_RESPONSE = parameters.page_of('resources', RESOURCE)
+CHANGED_RESPONSE = parameters.answer(resource=RESOURCE)
+SHOW_RESPONSE = parameters.answer(
+    resource=parameters.exactly(
+        **_RESOURCE,
+        reservations={
+            'description': 'those that have it, or are promised it',
+            **hosts.reservations(
+                amounts={
+                    'type': 'object',
+                    'additionalProperties': _TOTAL,
+                    'description': 'resource class -> units; empty: all '
+                    'of the resource',
+                },
+            ),
+        },
     )
 )
 
 
 ALLOCATIONS = _of_type(**hosts.PAGE_OF_ALLOCATIONS)
-ALLOCATIONS_RESPONSE = validation.Schema(
-    parameters.page_of('allocations', hosts.allocation('name'))
+ALLOCATIONS_RESPONSE = parameters.page_of(
+    'allocations', hosts.allocation('name')
 )
 
 CAPACITY = validation.Schema(

@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
-INDEX = validation.Schema(
-    {
-        'title': 'UsageQuery',
-        **parameters.optional(
-            start={
-                **parameters.DATE,
-                'description': 'the start of the window; by default that of '
-                'this month',
-            },
-            end={
-                **parameters.DATE,
-                'description': 'its end; by default now',
-            },
-            project_id={
-                **parameters.NAME,
-                'description': 'only this project; by default the own one, '
-                'for administrators all',
-            },
-            detailed={
-                **parameters.BOOLEAN,
-                'description': 'with the usage of each lease',
-            },
-            limit=parameters.LIMIT,
-            marker={
-                **parameters.NAME,
-                'description': 'only projects whose ids come after this one',
-            },
-        ),
-    }
+INDEX = parameters.query(
+    start={
+        **parameters.DATE,
+        'description': 'the start of the window; by default that of '
+        'this month',
+    },
+    end={
+        **parameters.DATE,
+        'description': 'its end; by default now',
+    },
+    project_id={
+        **parameters.NAME,
+        'description': 'only this project; by default the own one, '
+        'for administrators all',
+    },
+    detailed={
+        **parameters.BOOLEAN,
+        'description': 'with the usage of each lease',
+    },
+    limit=parameters.LIMIT,
+    marker={
+        **parameters.NAME,
+        'description': 'only projects whose ids come after this one',
+    },
 )
 
 _HOURS = {'type': 'number', 'minimum': 0}
@@ -52,25 +46,23 @@ _DATE_OR_NULL = {
     'description': 'null: it goes on',
 }
 
-_LEASE = {
-    'title': 'LeaseUsage',
-    **parameters.exactly(
-        lease_id=parameters.UUID,
-        name={'type': 'string'},
-        tenant_id={'type': 'string'},
-        user_id={'type': 'string'},
-        lease_type={'type': 'string'},
-        state={'enum': ['active', 'ended']},
-        started_at=parameters.SHOWN_DATE,
-        ended_at=_DATE_OR_NULL,
-        hours=_HOURS,
-        reserved=_BY_CLASS,
-        degraded=_BY_CLASS,
-        used=_BY_CLASS,
-        amount=_AMOUNT,
-        unit=_UNIT,
-    ),
-}
+_LEASE = parameters.exactly(
+    'LeaseUsage',
+    lease_id=parameters.UUID,
+    name={'type': 'string'},
+    tenant_id={'type': 'string'},
+    user_id={'type': 'string'},
+    lease_type={'type': 'string'},
+    state={'enum': ['active', 'ended']},
+    started_at=parameters.SHOWN_DATE,
+    ended_at=_DATE_OR_NULL,
+    hours=_HOURS,
+    reserved=_BY_CLASS,
+    degraded=_BY_CLASS,
+    used=_BY_CLASS,
+    amount=_AMOUNT,
+    unit=_UNIT,
+)
 
 _TOTALS = {
     'tenant_id': {'type': 'string'},
@@ -96,6 +88,4 @@ _PROJECT = {
     ),
 }
 
-INDEX_RESPONSE = validation.Schema(
-    parameters.page_of('tenant_usages', _PROJECT)
-)
+INDEX_RESPONSE = parameters.page_of('tenant_usages', _PROJECT)

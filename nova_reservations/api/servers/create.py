@@ -27,7 +27,6 @@ from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.leases import creation
 from nova_reservations.api.schemas import resource_types as type_schemas
-from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
 from nova_reservations.engine import assembly
 from nova_reservations.engine.booking import lease_requests
@@ -72,24 +71,25 @@ def announce(server_uuid: str) -> None:
 def make(
     request: webob.Request,
     body: Any,
-    terms: Callable[[Any, datetime.datetime], lease_params.Terms],
+    ask: Callable[[Any, datetime.datetime, Any], lease_requests.NewLease],
     application: Any,
     services: assembly.Services,
 ) -> webob.Response:
     """Return Nova's answer to a request for servers that get a lease.
 
     :param body: the body of the request, as Nova would parse it
-    :param terms: gets the body and the time, and returns the lease
+    :param ask: gets the body, the time and Nova's context; returns the lease
+        that is asked for, with a reservation that no schema has checked yet
     :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
         ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable,
         PolicyNotAuthorized
     """
     now = services.clock.now()
-    asked = _asked(request, body, terms(body, now), services)
+    context = request.environ['nova.context']
+    asked = _checked(ask(body, now, context), body, services)
     if not asked.by_default:
         creation.check_lease_types(
-            request.environ['nova.context'],
-            {lease_requests.lease_type(asked, now)},
+            context, {lease_requests.lease_type(asked, now)}
         )
     lease = services.server_leases.request(asked, now)
     [reservation] = lease.reservations
@@ -98,11 +98,8 @@ def make(
     return _Making(services, lease).ask(request, application)
 
 
-def _asked(
-    request: webob.Request,
-    body: Any,
-    terms: lease_params.Terms,
-    services: assembly.Services,
+def _checked(
+    asked: lease_requests.NewLease, body: Any, services: assembly.Services
 ) -> lease_requests.NewLease:
     """:raises: InvalidInput"""
     kind = services.means.types.get(objects.SERVER)
@@ -111,19 +108,19 @@ def _asked(
             f'The hint "{scheduler_hints.LEASE}" can not be used here: '
             f'[reservations] resource_types does not have {objects.SERVER}'
         )
-    type_schemas.create(kind).check(terms.asked)
-    if terms.asked.get('guaranteed'):
-        terms = dataclasses.replace(
-            terms, asked={**terms.asked, **_what_for(body)}
+    [wanted] = asked.reservations
+    type_schemas.create(kind).check(wanted.asked)
+    if wanted.asked.get('guaranteed'):
+        wanted = dataclasses.replace(
+            wanted, asked={**wanted.asked, **_what_for(body)}
         )
-    context = request.environ['nova.context']
     flavor = scheduler_hints.flavor(body)
-    if services.access.has_flavor(context.project_id, flavor):
+    if services.access.has_flavor(asked.project_id, flavor):
         raise exception.InvalidInput(
             f'Servers of flavor {flavor} are in the lease of its reservation: '
             f'the hint "{scheduler_hints.LEASE}" asks for another lease'
         )
-    return lease_params.new_lease(terms, context.project_id, context.user_id)
+    return dataclasses.replace(asked, reservations=(wanted,))
 
 
 def _what_for(body: Any) -> dict[str, Any]:

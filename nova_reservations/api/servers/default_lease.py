@@ -16,8 +16,8 @@ from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
-from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.leases import access
 
 _UNNAMED = 'server'
@@ -81,21 +81,23 @@ def is_due(
     return not access.has_flavor(project_id, flavor)
 
 
-def terms(
-    body: Any, now: datetime.datetime, conf: cfg.ConfigOpts
-) -> lease_params.Terms:
+def asked(
+    body: Any, now: datetime.datetime, context: Any, conf: cfg.ConfigOpts
+) -> lease_requests.NewLease:
     """Return the default lease for the servers in the body.
 
     :raises: InvalidInput
     """
     group = conf.reservations
     start = max(now, dates.parse(group.reservation_start_date, now))
-    return lease_params.Terms(
+    return lease_requests.NewLease(
         name=_name(body),
+        project_id=context.project_id,
+        user_id=context.user_id,
         start=start,
         end=start + _length(group),
         before_end=None,
-        asked={},
+        reservations=(lease_requests.NewReservation(objects.SERVER, {}),),
         by_default=True,
     )
 

@@ -76,20 +76,20 @@ def _create(
         if not _has_waited(refusal, body, services):
             raise
         check()
-    terms: Any
+    asked: Any
     if scheduler_hints.LEASE in scheduler_hints.given(body):
         target = {'project_id': context.project_id}
         context.can(policies.CREATE, target=target)
         creation.check_resource_types(context, [objects.SERVER])
-        terms = lease_params.asked
+        asked = lease_params.asked
     elif default_lease.is_due(
         body, context.project_id, options, services.access
     ):
         # No policy is checked, because the operator has configured it.
-        terms = functools.partial(default_lease.terms, conf=options)
+        asked = functools.partial(default_lease.asked, conf=options)
     else:
         return application
-    return create.make(request, body, terms, application, services)
+    return create.make(request, body, asked, application, services)
 
 
 def _has_waited(

@@ -6,7 +6,6 @@ Its value is a JSON text, because hints are texts.
 """
 
 from collections.abc import Mapping
-import dataclasses
 import datetime
 from typing import Any
 
@@ -21,26 +20,12 @@ from nova_reservations.engine.booking import lease_requests
 MAX_LENGTH = 16384
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
-    """The lease that a request for servers asks for.
-
-    :ivar before_end: when the owner is warned; None: as configured.
-    :ivar asked: the params of its reservation, not yet checked by a schema.
-    :ivar by_default: whether it is the default lease, which the request did
-        not ask for.
-    """
-
-    name: str
-    start: datetime.datetime
-    end: datetime.datetime
-    before_end: datetime.datetime | None
-    asked: Mapping[str, Any]
-    by_default: bool = False
-
-
-def asked(body: Any, now: datetime.datetime) -> Terms:
+def asked(
+    body: Any, now: datetime.datetime, context: Any
+) -> lease_requests.NewLease:
     """Return the lease for which the body asks with the hint.
+
+    No schema has checked yet what its reservation asks for.
 
     :raises: InvalidInput
     """
@@ -52,14 +37,16 @@ def asked(body: Any, now: datetime.datetime) -> Terms:
             f'The hint "{scheduler_hints.LEASE}" must be one JSON text'
         )
     try:
-        return _terms(value, now)
+        return _asked(value, now, context)
     except exception.InvalidInput as error:
         raise exception.InvalidInput(
             f'{scheduler_hints.LEASE}: {error}'
         ) from error
 
 
-def _terms(text: str, now: datetime.datetime) -> Terms:
+def _asked(
+    text: str, now: datetime.datetime, context: Any
+) -> lease_requests.NewLease:
     if len(text) > MAX_LENGTH:
         raise exception.InvalidInput(
             f'It has more than {MAX_LENGTH} characters'
@@ -67,18 +54,21 @@ def _terms(text: str, now: datetime.datetime) -> Terms:
     params = validation.parse_json(text.encode(errors='surrogatepass'))
     schemas.LEASE_PARAMS.check(params)
     before_end = params.get('before_end_date')
-    return Terms(
+    wanted = {
+        name: params[name]
+        for name in ('before_end', 'on_end', 'guaranteed')
+        if name in params
+    }
+    return lease_requests.NewLease(
         name=params['name'],
+        project_id=context.project_id,
+        user_id=context.user_id,
         start=dates.due(_either(params, 'start', 'start_date'), now),
         end=dates.parse(_either(params, 'end', 'end_date'), now),
         before_end=None
         if before_end is None
         else dates.parse(before_end, now),
-        asked={
-            name: params[name]
-            for name in ('before_end', 'on_end', 'guaranteed')
-            if name in params
-        },
+        reservations=(lease_requests.NewReservation(objects.SERVER, wanted),),
     )
 
 
@@ -91,20 +81,3 @@ def _either(params: Mapping[str, Any], *names: str) -> str:
         raise exception.InvalidInput(f'Give {" or ".join(names)}, not both')
     date: str = params[given[0]]
     return date
-
-
-def new_lease(
-    terms: Terms, project_id: str, user_id: str
-) -> lease_requests.NewLease:
-    return lease_requests.NewLease(
-        name=terms.name,
-        project_id=project_id,
-        user_id=user_id,
-        start=terms.start,
-        end=terms.end,
-        before_end=terms.before_end,
-        reservations=(
-            lease_requests.NewReservation(objects.SERVER, terms.asked),
-        ),
-        by_default=terms.by_default,
-    )

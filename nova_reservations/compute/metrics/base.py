@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of metric plugins, and the values that they are given."""
 
+import abc
 from collections.abc import Mapping
 import dataclasses
 from typing import Any
@@ -205,3 +206,33 @@ class MetricPlugin:
 
     def close(self) -> None:
         """Called once, when the plugin is no longer in use."""
+
+
+class UniformPlugin(MetricPlugin, abc.ABC):
+    """Receives all measurements of servers and of the host by one method."""
+
+    @abc.abstractmethod
+    def on_measured(
+        self, kind: str, instance: Server | None, measured: Mapping[str, Any]
+    ) -> None:
+        """Called in place of ``on_`` + kind: cpu, ram, volume, bandwidth."""
+
+    def on_cpu(
+        self, instance: Server | None, cpu_dict: Mapping[str, Any]
+    ) -> None:
+        self.on_measured('cpu', instance, cpu_dict)
+
+    def on_ram(
+        self, instance: Server | None, ram_info: Mapping[str, Any]
+    ) -> None:
+        self.on_measured('ram', instance, ram_info)
+
+    def on_volume(
+        self, instance: Server | None, volume_dict: Mapping[str, Any]
+    ) -> None:
+        self.on_measured('volume', instance, volume_dict)
+
+    def on_bandwidth(
+        self, instance: Server | None, bandwidth_dict: Mapping[str, Any]
+    ) -> None:
+        self.on_measured('bandwidth', instance, bandwidth_dict)

@@ -141,7 +141,7 @@ class Page(registry.Collector):
         return families.values()
 
 
-class Prometheus(base.MetricPlugin):
+class Prometheus(base.UniformPlugin):
     """Serves ``/metrics``, on loopback unless it is told otherwise."""
 
     def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
@@ -149,25 +149,13 @@ class Prometheus(base.MetricPlugin):
         self._latest = Latest(host)
         self._page: Page | None = None
 
-    def on_cpu(
-        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
+    def on_measured(
+        self,
+        kind: str,
+        instance: base.Server | None,
+        measured: Mapping[str, Any],
     ) -> None:
-        self._latest.keep('cpu', instance, cpu_dict)
-
-    def on_ram(
-        self, instance: base.Server | None, ram_info: Mapping[str, Any]
-    ) -> None:
-        self._latest.keep('ram', instance, ram_info)
-
-    def on_volume(
-        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
-    ) -> None:
-        self._latest.keep('volume', instance, volume_dict)
-
-    def on_bandwidth(
-        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
-    ) -> None:
-        self._latest.keep('bandwidth', instance, bandwidth_dict)
+        self._latest.keep(kind, instance, measured)
 
     def on_resources(
         self,

@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r'[^A-Za-z0-9_-]')
 _SEPARATORS = {'influxdb': ',', 'graphite': ';'}
 
 
-class Statsd(base.MetricPlugin):
+class Statsd(base.UniformPlugin):
     """Sends every number to a statsd, many in one packet."""
 
     def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
@@ -33,26 +33,6 @@ class Statsd(base.MetricPlugin):
             ('', ''),
         )
         self._outage = outages.Outage('statsd')
-
-    def on_cpu(
-        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
-    ) -> None:
-        self._gather('cpu', instance, cpu_dict)
-
-    def on_ram(
-        self, instance: base.Server | None, ram_info: Mapping[str, Any]
-    ) -> None:
-        self._gather('ram', instance, ram_info)
-
-    def on_volume(
-        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
-    ) -> None:
-        self._gather('volume', instance, volume_dict)
-
-    def on_bandwidth(
-        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
-    ) -> None:
-        self._gather('bandwidth', instance, bandwidth_dict)
 
     def on_reload(self) -> None:
         self.close()
@@ -86,15 +66,15 @@ class Statsd(base.MetricPlugin):
             )
         return self._client
 
-    def _gather(
+    def on_measured(
         self,
         kind: str,
-        server: base.Server | None,
+        instance: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
-        if self._labelled[0] is not server or not self._gauges:
+        if self._labelled[0] is not instance or not self._gauges:
             naming = self.conf.metrics_statsd.naming
-            self._labelled = server, _label(naming, self.host, server)
+            self._labelled = instance, _label(naming, self.host, instance)
         before, after = self._labelled[1]
         self._gauges += [
             (f'{before}{measure.name}{after}', value)

@@ -19,7 +19,7 @@ LOG = log.getLogger(__name__)
 _HOST = ''
 
 
-class Threshold(base.MetricPlugin):
+class Threshold(base.UniformPlugin):
     """Notifies of measures that go over or under a limit.
 
     Limits come from ``[metrics_threshold] limit``, from the extra specs
@@ -45,26 +45,6 @@ class Threshold(base.MetricPlugin):
             str, tuple[base.Server | None, tuple[thresholds.Limit, ...]]
         ] = {}
 
-    def on_cpu(
-        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
-    ) -> None:
-        self._look('cpu', instance, cpu_dict)
-
-    def on_ram(
-        self, instance: base.Server | None, ram_info: Mapping[str, Any]
-    ) -> None:
-        self._look('ram', instance, ram_info)
-
-    def on_volume(
-        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
-    ) -> None:
-        self._look('volume', instance, volume_dict)
-
-    def on_bandwidth(
-        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
-    ) -> None:
-        self._look('bandwidth', instance, bandwidth_dict)
-
     def on_gone(self, instance: base.Server) -> None:
         self._subjects.pop(instance.uuid, None)
         self._limits.pop(instance.uuid, None)
@@ -73,16 +53,16 @@ class Threshold(base.MetricPlugin):
         self._filed = None
         self._limits.clear()
 
-    def _look(
+    def on_measured(
         self,
         kind: str,
-        server: base.Server | None,
+        instance: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
-        key = server.uuid if server else _HOST
+        key = instance.uuid if instance else _HOST
         wanted = [
             limit
-            for limit in self._limits_of(key, server, measured['at'])
+            for limit in self._limits_of(key, instance, measured['at'])
             if measures.BY_NAME[limit.measure].kind == kind
         ]
         if not wanted:
@@ -99,7 +79,7 @@ class Threshold(base.MetricPlugin):
                 limit, values[limit.measure], measured['at']
             )
             if crossing:
-                self._tell(server, crossing, measured['at'])
+                self._tell(instance, crossing, measured['at'])
 
     def _limits_of(
         self, key: str, server: base.Server | None, at: float

@@ -26,7 +26,7 @@ _ENCODERS: Mapping[str, Encoder] = {
 }
 
 
-class Udp(base.MetricPlugin):
+class Udp(base.UniformPlugin):
     """Sends measurements in JSON or MessagePack."""
 
     def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
@@ -36,26 +36,6 @@ class Udp(base.MetricPlugin):
         self._encode: Encoder = _json
         self._size = 0
         self._outage = outages.Outage('udp')
-
-    def on_cpu(
-        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
-    ) -> None:
-        self._send('cpu', instance, cpu_dict)
-
-    def on_ram(
-        self, instance: base.Server | None, ram_info: Mapping[str, Any]
-    ) -> None:
-        self._send('ram', instance, ram_info)
-
-    def on_volume(
-        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
-    ) -> None:
-        self._send('volume', instance, volume_dict)
-
-    def on_bandwidth(
-        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
-    ) -> None:
-        self._send('bandwidth', instance, bandwidth_dict)
 
     def on_resources(
         self,
@@ -68,7 +48,7 @@ class Udp(base.MetricPlugin):
             'reported': dict(reported),
             'claimed': dict(claimed),
         }
-        self._send('resources', None, found)
+        self.on_measured('resources', None, found)
 
     def on_reload(self) -> None:
         self.close()
@@ -81,10 +61,10 @@ class Udp(base.MetricPlugin):
             self._socket.close()
         self._socket = None
 
-    def _send(
+    def on_measured(
         self,
         kind: str,
-        server: base.Server | None,
+        instance: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
         if self._outage.known:
@@ -92,7 +72,7 @@ class Udp(base.MetricPlugin):
         try:
             connected = self._connected()
             connected.sendto(
-                self._encoded(kind, server, measured), self._address
+                self._encoded(kind, instance, measured), self._address
             )
         except OSError as error:
             self._outage.failed(error)

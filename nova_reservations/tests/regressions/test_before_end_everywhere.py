@@ -5,6 +5,7 @@ item 16.
 """
 
 import smtplib
+import types
 
 import pytest
 
@@ -235,7 +236,7 @@ def test_servers_of_others_that_take_slots_have_none(region):
 
 
 def test_the_hint_of_a_server_may_say_it():
-    terms = lease_params.asked(
+    asked = lease_params.asked(
         {
             'os:scheduler_hints': {
                 'lease_params': '{"name": "demo", "start": "now", "end": '
@@ -243,5 +244,7 @@ def test_the_hint_of_a_server_may_say_it():
             }
         },
         regions.NOON,
+        types.SimpleNamespace(project_id='ours', user_id='user'),
     )
-    assert terms.asked == {'before_end': 'snapshot'}
+    [reservation] = asked.reservations
+    assert reservation.asked == {'before_end': 'snapshot'}

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
+import types
 
 import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api.servers import default_lease
-from nova_reservations.api.servers import lease_params
 
 NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+
+
+def asked(name, conf):
+    """Return the default lease of a server of this name."""
+    context = types.SimpleNamespace(project_id='ours', user_id='user')
+    return default_lease.asked({'server': {'name': name}}, NOW, context, conf)
 
 
 @pytest.fixture
@@ -46,20 +52,17 @@ def test_a_default_that_can_not_be_had_is_named_at_the_start(
 
 def test_a_name_that_can_not_be_stored_is_refused(switched_on):
     with pytest.raises(exception.InvalidInput):
-        default_lease.terms({'server': {'name': 'a\0b'}}, NOW, switched_on)
+        asked('a\0b', switched_on)
 
 
 @pytest.mark.parametrize('name', [None, 7, '', ' ', 'x' * 300, 'a\x07'])
 def test_a_name_that_nova_refuses_is_left_to_it(switched_on, name):
-    found = default_lease.terms({'server': {'name': name}}, NOW, switched_on)
-    assert found.name == 'server'
+    assert asked(name, switched_on).name == 'server'
 
 
 def test_blanks_around_a_name_are_left_out_as_nova_does(switched_on):
-    found = default_lease.terms({'server': {'name': ' a '}}, NOW, switched_on)
-    assert found.name == 'a'
+    assert asked(' a ', switched_on).name == 'a'
 
 
 def test_nobody_has_asked_for_it(switched_on):
-    found = default_lease.terms({'server': {'name': 'web'}}, NOW, switched_on)
-    assert lease_params.new_lease(found, 'ours', 'user').by_default
+    assert asked('web', switched_on).by_default
