@@ -9,7 +9,9 @@ from sqlalchemy import orm
 
 
 def of(
-    session: orm.Session, table: sa.Table, *conditions: sa.ColumnElement[bool]
+    session: orm.Session,
+    table: sa.FromClause,
+    *conditions: sa.ColumnElement[bool],
 ) -> int:
     query = sa.select(sa.func.count()).select_from(table).where(*conditions)
     return int(session.scalar(query) or 0)

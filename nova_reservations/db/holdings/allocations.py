@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -417,31 +416,29 @@ def find(
 
     :param resource_type: of what is allocated, whatever the reservation is
     """
-    statement = (
+    conditions = [
+        RESOURCE.c.resource_type == resource_type,
+        sa.or_(
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.start_date < ALLOCATION.c.end_date,
+        ),
+    ]
+    if lease_id is not None:
+        conditions.append(RESERVATION.c.lease_id == lease_id)
+    if reservation_id is not None:
+        conditions.append(ALLOCATION.c.reservation_id == reservation_id)
+    if resource_ids is not None:
+        conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
+    if during is not None:
+        conditions.extend(during.conditions())
+    rows = session.execute(
         sa.select(ALLOCATION, RESERVATION.c.lease_id)
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .where(
-            RESOURCE.c.resource_type == resource_type,
-            sa.or_(
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.start_date < ALLOCATION.c.end_date,
-            ),
-        )
+        .where(*conditions)
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
     )
-    wanted: list[tuple[sa.ColumnElement[Any], Any]] = [
-        (RESERVATION.c.lease_id, lease_id),
-        (ALLOCATION.c.reservation_id, reservation_id),
-    ]
-    for column, value in wanted:
-        if value is not None:
-            statement = statement.where(column == value)
-    if resource_ids is not None:
-        statement = statement.where(ALLOCATION.c.resource_id.in_(resource_ids))
-    if during is not None:
-        statement = statement.where(*during.conditions())
     return [
         objects.Allocation(**fields.of(row, objects.Allocation))
-        for row in session.execute(statement)
+        for row in rows
     ]

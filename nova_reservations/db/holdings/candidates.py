@@ -91,10 +91,8 @@ def find(
     if wanted.named:
         statements.append(query.where(models.Resource.id.in_(wanted.named)))
     if wanted.held:
-        kept = offers.query().where(_keepable(demand), offers.free)
-        if wanted.recheck:
-            kept = _required(session, demand, kept)
-        statements.append(kept.where(models.Resource.id.in_(wanted.held)))
+        kept = offers.query().where(offers.free)
+        statements.append(_kept(session, wanted, kept))
     rows = [
         row for statement in statements for row in session.execute(statement)
     ]
@@ -176,18 +174,16 @@ def could_have(
     demand, query = wanted.demand, sa.select(models.Resource.id)
     if demand.exclusive:
         offered = _meeting(session, demand, query)
-        kept = query.where(_keepable(demand))
-        if wanted.recheck:
-            kept = _required(session, demand, kept)
+        kept = _kept(session, wanted, query)
     else:
         offered = shares.meeting(session, demand, query)
-        kept = shares.fitting(session, demand, query, wanted.recheck)
+        fit = shares.fitting(session, demand, query, wanted.recheck)
+        kept = fit.where(models.Resource.id.in_(wanted.held))
     found = session.scalars(
         offered.order_by(models.Resource.spread, models.Resource.id).limit(
             limit
         )
     ).all()
-    kept = kept.where(models.Resource.id.in_(wanted.held))
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
 
@@ -352,21 +348,27 @@ class _Offers:
         )
 
 
-def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:
-    """Return the condition of _of_type, but including resources that only
-    their present holder may keep, such as disabled ones, and drainable hosts
-    that a reservation has already, or that were emptied for it."""
+def _of_type(
+    resource_type: str, use: holds.Use = holds.Use.PROMISE
+) -> sa.ColumnElement[bool]:
     return sa.and_(
-        models.Resource.resource_type == demand.resource_type,
-        holds.free(holds.Use.KEEP),
+        models.Resource.resource_type == resource_type, holds.free(use)
     )
 
 
-def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        models.Resource.resource_type == resource_type,
-        holds.free(holds.Use.PROMISE),
+def _kept(
+    session: orm.Session, wanted: search.Wanted, query: sa.Select[Any]
+) -> sa.Select[Any]:
+    """Return the query for those of its resources that the reservation may
+    keep, including some that only their present holder may: disabled ones,
+    and drainable hosts that it has already, or that were emptied for it."""
+    query = query.where(
+        _of_type(wanted.demand.resource_type, holds.Use.KEEP),
+        models.Resource.id.in_(wanted.held),
     )
+    if wanted.recheck:
+        return _required(session, wanted.demand, query)
+    return query
 
 
 def _meeting(

@@ -20,7 +20,6 @@ from nova_reservations.objects import interval
 
 ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
-RESERVATION = models.table(models.Reservation)
 RESOURCE = models.table(models.Resource)
 
 MOST = 1000

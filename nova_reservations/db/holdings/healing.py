@@ -204,19 +204,17 @@ def give(
     :param amounts: what each slot holds; None: a slot is the whole resource
     :param told: whether the owner is told of what is given
     """
-    former = {
-        row.resource_id: row.given_at
-        for row in session.execute(
-            sa.select(ALLOCATION.c.resource_id, ALLOCATION.c.given_at)
-            .where(
-                ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.resource_id.in_(slots),
-                ALLOCATION.c.replaced_at.is_not(None),
-            )
-            # The last one counts.
-            .order_by(ALLOCATION.c.id)
+    rows = session.execute(
+        sa.select(ALLOCATION.c.resource_id, ALLOCATION.c.given_at)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id.in_(slots),
+            ALLOCATION.c.replaced_at.is_not(None),
         )
-    }
+        # The last one counts.
+        .order_by(ALLOCATION.c.id)
+    )
+    former = {row.resource_id: row.given_at for row in rows}
     windows.give(session, reservation_id, slots, amounts, window, now)
     given = defaultdict(list)
     for resource_id in slots:
@@ -379,14 +377,10 @@ def vacate(
     ]
     if resource_ids is not None:
         conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
-    free = {
-        row.id: row.resource_id
-        for row in session.execute(
-            sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
-                *conditions
-            )
-        )
-    }
+    rows = session.execute(
+        sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(*conditions)
+    )
+    free = {row.id: row.resource_id for row in rows}
     for page in pages.of(free):
         session.execute(
             sa.update(ALLOCATION)

@@ -28,7 +28,6 @@ from nova_reservations.objects import states
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 LEASE = models.table(models.Lease)
-RESERVATION = models.table(models.Reservation)
 
 
 def is_left_by_all(session: orm.Session, resource_id: int) -> bool:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import writes
@@ -84,8 +85,7 @@ def are_more(
     """Return whether held() would read more than so many rows."""
     conditions = _of(resource_ids, window, terms)
     some = held_rows.query(*conditions).limit(than + 1).subquery()
-    count = session.scalar(sa.select(sa.func.count()).select_from(some))
-    return int(count or 0) > than
+    return counts.of(session, some) > than
 
 
 def _of(
@@ -114,6 +114,15 @@ def movable(
     """Return those of the reservations whose resources may be exchanged, as
     far as their leases tell: these have not begun, and no worker holds
     them."""
+    return asked(session, reservation_ids, *_may_move(now))
+
+
+def asked(
+    session: orm.Session,
+    reservation_ids: Iterable[str],
+    *conditions: sa.ColumnElement[bool],
+) -> list[Movable]:
+    """Return what reservations ask for whose leases meet conditions."""
     found = []
     for page in pages.of(reservation_ids, AT_ONCE):
         rows = session.execute(
@@ -124,7 +133,7 @@ def movable(
                 _params.label('params'),
             )
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-            .where(RESERVATION.c.id.in_(page), *_may_move(now))
+            .where(RESERVATION.c.id.in_(page), *conditions)
         )
         found += [Movable(*row) for row in rows]
     return found

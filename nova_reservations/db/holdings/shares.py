@@ -30,7 +30,6 @@ from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.objects import stock
 
-RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
 
 PAGE = 32

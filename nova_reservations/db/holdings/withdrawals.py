@@ -15,7 +15,6 @@ from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
 from nova_reservations.db.resources import resources
 
-RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
 
 

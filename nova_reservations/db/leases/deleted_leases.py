@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,7 +48,7 @@ def keep(
         row = {
             **fields.columns(kept, DELETED),
             'deleted_at': now,
-            'document': _document(dataclasses.asdict(kept)),
+            'document': _document(kept),
         }
         session.execute(sa.insert(DELETED).values(row))
     elif lease.status in _UNTRIED:
@@ -163,15 +164,12 @@ def _columns(query: objects.LeaseQuery) -> list[sa.ColumnElement[Any]]:
 _DATES = (datetime.datetime, datetime.datetime | None)
 
 
-def _document(value: Any) -> Any:
-    """Return a value of a lease as JSON has it."""
-    if isinstance(value, datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {key: _document(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_document(item) for item in value]
-    return value
+def _document(lease: objects.Lease) -> Any:
+    """Return a lease as JSON has it."""
+    text = json.dumps(
+        dataclasses.asdict(lease), default=datetime.datetime.isoformat
+    )
+    return json.loads(text)
 
 
 def _lease(row: sa.Row[Any]) -> objects.Lease:

@@ -22,6 +22,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import counts
 from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import pages
@@ -71,7 +72,7 @@ def count(session: orm.Session, project_id: str, limit: int) -> int:
         .limit(limit)
         .subquery()
     )
-    return session.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+    return counts.of(session, some)
 
 
 def insert(

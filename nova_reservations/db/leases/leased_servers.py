@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import counts
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import states
@@ -29,10 +30,8 @@ def record(
     now: datetime.datetime,
 ) -> None:
     """Record that the server, which Nova creates next, carries the lease."""
-    before = session.scalar(
-        sa.select(sa.func.count()).where(
-            LEASED.c.reservation_id == reservation_id
-        )
+    before = counts.of(
+        session, LEASED, LEASED.c.reservation_id == reservation_id
     )
     session.execute(
         sa.insert(LEASED).values(

@@ -71,11 +71,10 @@ def add_reservations(
     added: Collection[objects.Reservation],
 ) -> None:
     """Write more reservations of a lease, after those that it has."""
-    last = session.scalar(
-        sa.select(sa.func.max(RESERVATION.c.position)).where(
-            RESERVATION.c.lease_id == lease.id
-        )
+    query = sa.select(sa.func.max(RESERVATION.c.position)).where(
+        RESERVATION.c.lease_id == lease.id
     )
+    last = session.scalar(query)
     first = 0 if last is None else last + 1
     rows = [
         _row(lease, reservation, position)

@@ -82,11 +82,7 @@ def positions(
 ) -> dict[int, int]:
     """Return arrival -> position in the queue, from 1, of those of the leases
     that still wait."""
-    ahead = session.scalar(
-        sa.select(sa.func.count()).where(
-            *_WAITS, LEASE.c.arrival < min(arrivals)
-        )
-    )
+    ahead = counts.of(session, LEASE, *_WAITS, LEASE.c.arrival < min(arrivals))
     line = session.scalars(
         sa.select(LEASE.c.arrival)
         .where(*_WAITS, LEASE.c.arrival.between(min(arrivals), max(arrivals)))
@@ -94,7 +90,7 @@ def positions(
     )
     return {
         arrival: position
-        for position, arrival in enumerate(line, (ahead or 0) + 1)
+        for position, arrival in enumerate(line, ahead + 1)
         if arrival in arrivals
     }
 

@@ -82,16 +82,13 @@ def set_condition(
     now: datetime.datetime,
 ) -> None:
     """Record whether the host of the server works."""
+    since = condition.down_since
+    if not condition.failed and condition.hold == states.Hold.DOWN:
+        since = condition.held_since
     session.execute(
         sa.update(LEASED)
         .where(LEASED.c.server_uuid == server)
-        .values(
-            down_since=condition.down_since
-            if condition.failed
-            else _silent_since(condition),
-            failed=condition.failed,
-            updated_at=now,
-        )
+        .values(down_since=since, failed=condition.failed, updated_at=now)
     )
 
 
@@ -105,12 +102,6 @@ def set_braked(
             .where(LEASED.c.server_uuid.in_(page))
             .values(braked_at=now, updated_at=now)
         )
-
-
-def _silent_since(condition: objects.Condition) -> datetime.datetime | None:
-    if condition.hold == states.Hold.DOWN:
-        return condition.held_since
-    return None
 
 
 def _carriers(

@@ -6,7 +6,6 @@ Every function joins the caller's transaction.
 Decision 0038: doc/source/decisions/0038-demand-is-what-was-refused
 """
 
-from collections.abc import Collection
 import datetime
 
 import sqlalchemy as sa
@@ -16,14 +15,12 @@ from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import held_rows
-from nova_reservations.db.holdings import promises
 from nova_reservations.objects import holding
 from nova_reservations.objects import interval
 from nova_reservations.objects import refusal as refusals
 
 ALLOCATION = models.table(models.Allocation)
 REFUSAL = models.table(models.Refusal)
-RESERVATION = models.table(models.Reservation)
 
 
 def digests(
@@ -118,21 +115,3 @@ def booked(
         ALLOCATION.c.end_date > window.start,
     )
     return held_rows.with_amounts(session, within)
-
-
-def asked(
-    session: orm.Session, reservation_ids: Collection[str]
-) -> list[promises.Movable]:
-    """Return what reservations ask for."""
-    found = []
-    for page in pages.of(reservation_ids):
-        for row in session.execute(
-            sa.select(
-                RESERVATION.c.id,
-                RESERVATION.c.lease_id,
-                RESERVATION.c.resource_type,
-                sa.cast(RESERVATION.c.params, sa.Text),
-            ).where(RESERVATION.c.id.in_(page))
-        ):
-            found.append(promises.Movable(*row))
-    return found

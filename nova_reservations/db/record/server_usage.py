@@ -287,13 +287,10 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
         .order_by(USAGE.c.server_uuid)
         .limit(limit)
     ).all()
-    carriers = set(
-        session.scalars(
-            sa.select(LEASED.c.server_uuid).where(
-                LEASED.c.server_uuid.in_({row.server_uuid for row in rows})
-            )
-        )
+    query = sa.select(LEASED.c.server_uuid).where(
+        LEASED.c.server_uuid.in_({row.server_uuid for row in rows})
     )
+    carriers = set(session.scalars(query))
     return [
         Stay(**fields.of(row, Stay), carries=row.server_uuid in carriers)
         for row in rows

@@ -20,6 +20,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import counters
+from nova_reservations.db import counts
 from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import tasks
@@ -227,12 +228,7 @@ def came_free(
 ) -> None:
     """Make a worker soon give back the hosts that were fenced for the lease,
     and are not needed any more after this transaction."""
-    taken = session.scalar(
-        sa.select(RESOURCE.c.id)
-        .where(RESOURCE.c.fenced_for == lease_id)
-        .limit(1)
-    )
-    if taken is not None:
+    if counts.is_any(session, RESOURCE, RESOURCE.c.fenced_for == lease_id):
         tasks.hurry(session, TASK, now)
 
 

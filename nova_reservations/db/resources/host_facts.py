@@ -33,13 +33,10 @@ def assign(
         recorded one of these values
     """
     wanted = {(name, _digest(value)): value for name, value in specs}
-    had = set(
-        session.scalars(
-            sa.select(HOST_FACT.c.fact_id).where(
-                HOST_FACT.c.resource_id == resource_id
-            )
-        )
+    query = sa.select(HOST_FACT.c.fact_id).where(
+        HOST_FACT.c.resource_id == resource_id
     )
+    had = set(session.scalars(query))
     has = _ids(session, wanted)
     for key in sorted(wanted.keys() - has.keys()):
         name, digest = key

@@ -272,12 +272,9 @@ def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
     :raises: InvalidInput if the marker is no host
     """
     key = SORT_KEYS[query.sort_key]
+    order = sa.desc if query.descending else sa.asc
     statement = resource_rows.select_hosts().order_by(
-        *(
-            (key.desc(), RESOURCE.c.id.desc())
-            if query.descending
-            else (key.asc(), RESOURCE.c.id.asc())
-        )
+        order(key), order(RESOURCE.c.id)
     )
     if query.name is not None:
         statement = statement.where(

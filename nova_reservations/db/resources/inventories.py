@@ -98,22 +98,30 @@ def find(
     return found
 
 
+def traits(
+    session: orm.Session, resource_ids: Collection[int]
+) -> dict[int, set[str]]:
+    """Return resource id -> the traits of the host's own provider."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for each in session.execute(
+        sa.select(TRAIT).where(TRAIT.c.resource_id.in_(resource_ids))
+    ):
+        found[each.resource_id].add(each.trait)
+    return found
+
+
 def _add_traits(
     session: orm.Session, found: dict[int, list[objects.Inventory]]
 ) -> None:
     """Add the traits of hosts to their inventories, because amounts may ask
     for traits, including those that others hold."""
-    own: dict[int, set[str]] = defaultdict(set)
-    for each in session.execute(
-        sa.select(TRAIT).where(TRAIT.c.resource_id.in_(found))
-    ):
-        own[each.resource_id].add(each.trait)
+    own = traits(session, found)
     for resource_id, known in found.items():
-        traits = frozenset(own[resource_id])
+        its = frozenset(own[resource_id])
         found[resource_id] = [
-            dataclasses.replace(inventory, beside=traits)
+            dataclasses.replace(inventory, beside=its)
             if inventory.provider
-            else dataclasses.replace(inventory, traits=traits)
+            else dataclasses.replace(inventory, traits=its)
             for inventory in known
         ]
 

@@ -85,14 +85,12 @@ def assign(
 def _property_ids(
     session: orm.Session, names: Collection[str], now: datetime.datetime
 ) -> dict[str, int]:
-    known = {
-        row.name: row.id
-        for row in session.execute(
-            sa.select(PROPERTY.c.name, PROPERTY.c.id).where(
-                PROPERTY.c.name.in_(names)
-            )
+    rows = session.execute(
+        sa.select(PROPERTY.c.name, PROPERTY.c.id).where(
+            PROPERTY.c.name.in_(names)
         )
-    }
+    )
+    known = {row.name: row.id for row in rows}
     for name in sorted(set(names) - set(known)):
         known[name] = session.execute(
             sa.insert(PROPERTY).values(

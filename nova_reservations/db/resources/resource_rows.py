@@ -23,7 +23,6 @@ from nova_reservations.db.resources import inventories as inventory_rows
 
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
-TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.Inventory)
 NESTED = models.table(models.NestedInventory)
 CLOSING = models.table(models.Closing)
@@ -50,16 +49,13 @@ def hosts(
     :param statement: made of select_hosts()
     """
     rows = session.execute(statement).all()
-    traits: dict[int, set[str]] = defaultdict(set)
+    traits: dict[int, set[str]] = {}
     known: dict[int, list[objects.Inventory]] = {}
     nested: dict[int, list[objects.Inventory]] = defaultdict(list)
     given: dict[int, dict[str, str]] = {}
     specs: dict[int, tuple[tuple[str, str], ...]] = {}
     for ids in pages.of([row.id for row in rows], AT_ONCE):
-        for row in session.execute(
-            sa.select(TRAIT).where(TRAIT.c.resource_id.in_(ids))
-        ):
-            traits[row.resource_id].add(row.trait)
+        traits |= inventory_rows.traits(session, ids)
         known |= inventories(session, ids)
         given |= properties(session, ids)
         specs |= host_facts.of(session, ids)
@@ -75,7 +71,7 @@ def hosts(
             facts=objects.HostFacts(
                 **fields.of(row, objects.HostFacts),
                 service_host=row.name,
-                traits=frozenset(traits[row.id]),
+                traits=frozenset(traits.get(row.id, ())),
                 inventories=tuple(known.get(row.id, ())),
                 nested=tuple(nested[row.id]),
                 specs=specs.get(row.id, ()),

@@ -136,17 +136,12 @@ def regather(
 def idle(session: orm.Session) -> dict[str, objects.Resource]:
     """Return service host -> host, of the hosts of the pool that are held by
     no lease that has begun, and is not over."""
-    had = (
-        sa.exists()
-        .where(
-            ALLOCATION.c.resource_id == RESOURCE.c.id,
-            ALLOCATION.c.released == sa.false(),
-        )
-        .where(
-            RESERVATION.c.id == ALLOCATION.c.reservation_id,
-            LEASE.c.id == RESERVATION.c.lease_id,
-            LEASE.c.status != states.Lease.PENDING,
-        )
+    had = sa.exists().where(
+        ALLOCATION.c.resource_id == RESOURCE.c.id,
+        ALLOCATION.c.released == sa.false(),
+        RESERVATION.c.id == ALLOCATION.c.reservation_id,
+        LEASE.c.id == RESERVATION.c.lease_id,
+        LEASE.c.status != states.Lease.PENDING,
     )
     rows = session.execute(
         sa.select(RESOURCE).where(
@@ -198,14 +193,12 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     for each in held_rows.with_amounts(session, shares):
         window = interval.of_use(each.start, each.end)
         held[each.resource_id].append(amounts.Portion(window, each.units))
-    names = {
-        row.id: row.name
-        for row in session.execute(
-            sa.select(RESOURCE.c.id, RESOURCE.c.name).where(
-                RESOURCE.c.id.in_(held)
-            )
+    rows = session.execute(
+        sa.select(RESOURCE.c.id, RESOURCE.c.name).where(
+            RESOURCE.c.id.in_(held)
         )
-    }
+    )
+    names = {row.id: row.name for row in rows}
     classes = {
         name for its in held.values() for each in its for name in each.amounts
     }

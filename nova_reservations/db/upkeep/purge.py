@@ -87,14 +87,12 @@ def gone(session: orm.Session, lease_ids: Sequence[str]) -> list[str]:
     over = session.scalars(
         sa.select(LEASE.c.id).where(LEASE.c.id.in_(lease_ids), *_OVER)
     ).all()
-    lease_of = {
-        row.id: row.lease_id
-        for row in session.execute(
-            sa.select(RESERVATION.c.id, RESERVATION.c.lease_id).where(
-                RESERVATION.c.lease_id.in_(over)
-            )
+    rows = session.execute(
+        sa.select(RESERVATION.c.id, RESERVATION.c.lease_id).where(
+            RESERVATION.c.lease_id.in_(over)
         )
-    }
+    )
+    lease_of = {row.id: row.lease_id for row in rows}
     going_on: set[str] = set()
     for table, condition in (
         (ALLOCATION, ALLOCATION.c.released == sa.false()),

@@ -19,6 +19,7 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import candidates
+from nova_reservations.db.holdings import promises as promise_rows
 from nova_reservations.db.record import refused_leases as rows
 from nova_reservations.db.resources import inventories
 from nova_reservations.engine import resource_types
@@ -169,7 +170,9 @@ class _World:
             classes.update(ask.demand.amounts or ())
         self.pool.capacity = self._capacity(classes)
         choices = self.promises.choices.of(
-            rows.asked(self.session, {each.reservation_id for each in booked})
+            promise_rows.asked(
+                self.session, {each.reservation_id for each in booked}
+            )
         )
         for each in booked:
             if each.resource_id not in self.promises.usable:
