@@ -15,6 +15,8 @@ import contextlib
 import dataclasses
 import datetime
 from typing import Any
+from typing import Concatenate
+from typing import ParamSpec
 
 from oslo_log import log
 
@@ -32,11 +34,14 @@ from nova_reservations.db.record import server_usage
 from nova_reservations.db.record import usage
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts
+from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)
+
+P = ParamSpec('P')
 
 TAKEN_OVER = 'claims_taken_over'
 """The counter of leases whose worker was gone, so that another took over."""
@@ -58,13 +63,19 @@ class Claim:
 
 
 def try_change(
-    database: api.Database, change: Callable[[api.Session], bool]
+    database: api.Database,
+    change: Callable[Concatenate[api.Session, P], bool],
+    *args: P.args,
+    **kwargs: P.kwargs,
 ) -> bool:
     """Make a change that only one worker may make; return False if another
-    worker was first."""
+    worker was first.
+
+    :param change: takes the session first, then all that follows
+    """
     try:
         with database.writer() as session:
-            return change(session)
+            return change(session, *args, **kwargs)
     except exception.Conflict:
         return False
 
@@ -97,6 +108,7 @@ def kept(*held: objects.Lease) -> Iterator[None]:
         ) from error
 
 
+@dataclasses.dataclass(eq=False)
 class ClaimedLease:
     """A lease that a worker has claimed.
 
@@ -106,18 +118,13 @@ class ClaimedLease:
         providers in placement.
     """
 
-    def __init__(
-        self,
-        database: api.Database,
-        claim: Claim,
-        lease: objects.Lease,
-        now: datetime.datetime,
-    ) -> None:
-        self.database = database
-        self.claim = claim
-        self.lease = lease
-        self.now = now
-        self.provider_changes: list[ports.GenerationChanges] = []
+    database: api.Database
+    claim: Claim
+    lease: objects.Lease
+    now: datetime.datetime
+    provider_changes: list[ports.GenerationChanges] = dataclasses.field(
+        default_factory=list, init=False
+    )
 
     def check(self) -> None:
         """:raises: ClaimLost if the claim does not stand any more, or the
@@ -209,11 +216,7 @@ class ClaimedLease:
 
         :param due_at: when a worker must look at it next; None: never
         """
-        try:
-            with self.database.writer() as session:
-                return leases.release(session, self.lease, due_at)
-        except exception.Conflict:
-            return False
+        return try_change(self.database, leases.release, self.lease, due_at)
 
 
 def read(
@@ -265,9 +268,10 @@ def activate(
     started: Collection[ClaimedLease],
     now: datetime.datetime,
     options: settings.Settings,
+    notify: ports.Notifier,
 ) -> None:
     """Record that leases have started, and end their claims, so that other
-    leases start before these go on with later work.
+    leases start before these go on with later work. Notify of it.
 
     :raises: ClaimLost; then none of them has started
     """
@@ -296,6 +300,10 @@ def activate(
         LOG.info(
             'Lease %(lease)s of project %(project)s is ACTIVE',
             {'lease': held.lease.id, 'project': held.lease.project_id},
+        )
+        notify(
+            notifications.event(states.EventType.START),
+            notifications.payload(held.lease),
         )
 
 

@@ -19,6 +19,7 @@ from nova_reservations import conf as options
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine import assembly
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
 from nova_reservations.types import base
 from sandbox import person
@@ -215,6 +216,7 @@ def _round(
             services.lifecycle,
             [],
             _THREADS,
+            senders.Senders(services.database, services.messages),
         )
         for number in range(_WORKERS)
     ]

@@ -164,7 +164,11 @@ class DrainableHosts:
             if (drainable.resource.uuid in marked)
             != bool(drainable.fenced_for)
         ]
-        in_use = self._in_use() if wrong else set()
+        if not wrong:
+            return
+        in_use = set().union(
+            *self.cloud.aggregates.lease_aggregates().values()
+        )
         for drainable in wrong:
             if not drainable.fenced_for and drainable.resource.name in in_use:
                 continue
@@ -174,10 +178,6 @@ class DrainableHosts:
                 host = hosts.by_uuid(session, drainable.resource.uuid)
             if host is not None and host.fenced_for != drainable.fenced_for:
                 self._mark(drainable.resource, bool(host.fenced_for))
-
-    def _in_use(self) -> set[str]:
-        """Return the service hosts that reservations have in Nova."""
-        return set().union(*self.cloud.aggregates.lease_aggregates().values())
 
     def _mark(self, host: objects.Resource, fenced: bool) -> None:
         LOG.warning(

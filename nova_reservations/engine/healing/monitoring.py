@@ -305,7 +305,14 @@ class Monitoring:
             )
         with self.database.reader() as session:
             known = conditions.known(session, resource_type)
-        return _ask(domains, [row.resource.name for row in known])
+        try:
+            return domains([row.resource.name for row in known])
+        except exception.CloudUnavailable as error:
+            LOG.warning(
+                'The cells of hosts are not known, all count as one cell: %s',
+                error,
+            )
+            return {}
 
 
 def _news(
@@ -317,17 +324,6 @@ def _news(
         for row in known
         if (condition := judge(row)) != row.condition
     ]
-
-
-def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:
-    try:
-        return domains(names)
-    except exception.CloudUnavailable as error:
-        LOG.warning(
-            'The cells of hosts are not known, all count as one cell: %s',
-            error,
-        )
-        return {}
 
 
 def _log(resource_type: str, news: Collection[_News]) -> None:

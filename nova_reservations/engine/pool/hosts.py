@@ -35,23 +35,20 @@ AT_ONCE = 500
 read once for them all."""
 
 
+@dataclasses.dataclass(eq=False)
 class Hosts:
-    def __init__(
-        self,
-        database: api.Database,
-        cloud: ports.Cloud,
-        options: settings.Settings,
-        types: resource_types.Types,
-        monitors: monitoring.Monitoring,
-        counts: capacity.Capacity,
-    ) -> None:
-        self.database = database
-        self.cloud = cloud
-        self.options = options
-        self.types = types
-        self.capacity = counts.find
-        self.enrolment = enrolment.Enrolment(database, cloud, options)
-        self.lost_hosts = lost_hosts.LostHosts(database, cloud, monitors)
+    database: api.Database
+    cloud: ports.Cloud
+    options: settings.Settings
+    types: resource_types.Types
+    monitors: monitoring.Monitoring
+    counts: capacity.Capacity
+
+    def __post_init__(self) -> None:
+        self.capacity = self.counts.find
+        self.enrolment = enrolment.Enrolment(
+            self.database, self.cloud, self.options
+        )
 
     def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
@@ -137,7 +134,10 @@ class Hosts:
             for uuid, mark in known.items()
             if uuid in versions and _may_differ(versions[uuid], mark)
         ]
-        self.lost_hosts.look(
+        lost_hosts.look(
+            self.database,
+            self.cloud,
+            self.monitors,
             [mark.id for uuid, mark in known.items() if uuid not in versions],
             now,
         )

@@ -9,7 +9,6 @@ Decision 0062: doc/source/decisions/0062-lost-hosts
 """
 
 from collections.abc import Collection
-import dataclasses
 import datetime
 
 from oslo_log import log
@@ -22,40 +21,37 @@ from nova_reservations.engine.healing import monitoring
 LOG = log.getLogger(__name__)
 
 
-@dataclasses.dataclass(eq=False)
-class LostHosts:
-    database: api.Database
-    cloud: ports.Cloud
-    monitors: monitoring.Monitoring
+def look(
+    database: api.Database,
+    cloud: ports.Cloud,
+    monitors: monitoring.Monitoring,
+    unmarked: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    """Look whether these hosts are lost, and whether those that were can be
+    used again.
 
-    def look(self, unmarked: Collection[int], now: datetime.datetime) -> None:
-        """Look whether these hosts are lost, and whether those that were can
-        be used again.
-
-        :param unmarked: ids of hosts of the pool that have no provider with
-            the trait of the pool
-        :raises: CloudUnavailable, Contended
-        """
-        with self.database.reader() as session:
-            suspects = hosts.get_all(
-                session, {*unmarked, *hosts.lost(session)}
+    :param unmarked: ids of hosts of the pool that have no provider with the
+        trait of the pool
+    :raises: CloudUnavailable, Contended
+    """
+    with database.reader() as session:
+        suspects = hosts.get_all(session, {*unmarked, *hosts.lost(session)})
+    if not suspects:
+        return
+    lost = cloud.hosts.unusable([host.resource for host in suspects])
+    found: dict[str, str | None] = {}
+    for host in suspects:
+        name = host.facts.service_host
+        if name in lost:
+            found[name] = lost[name]
+        elif host.lost is not None and host.reservable:
+            found[name] = None
+        elif host.lost is None and host.reservable:
+            LOG.warning(
+                'Host %(name)s (host %(id)d) has lost the trait of the pool: '
+                '"nova-reservations-manage host add %(name)s" gives it back',
+                {'name': name, 'id': host.id},
             )
-        if not suspects:
-            return
-        lost = self.cloud.hosts.unusable([host.resource for host in suspects])
-        found: dict[str, str | None] = {}
-        for host in suspects:
-            name = host.facts.service_host
-            if name in lost:
-                found[name] = lost[name]
-            elif host.lost is not None and host.reservable:
-                found[name] = None
-            elif host.lost is None and host.reservable:
-                LOG.warning(
-                    'Host %(name)s (host %(id)d) has lost the trait of the '
-                    'pool: "nova-reservations-manage host add %(name)s" gives '
-                    'it back',
-                    {'name': name, 'id': host.id},
-                )
-        if found:
-            self.monitors.set_lost(found, now)
+    if found:
+        monitors.set_lost(found, now)

@@ -187,18 +187,17 @@ class ServiceMetrics:
         now, ahead = self.clock.both()
         with self.database.reader() as session:
             members = commitments.members(session, objects.HOST)
-            found: list[Readings] = [
-                _hosts(members.values()),
-                _leases(session),
-                _steps(session, now),
-                _counters(session),
-                _projects(session, now),
-            ]
-            overdue = _overdue(session, now)
+            found: Readings = {
+                **_hosts(members.values()),
+                **_leases(session),
+                **_steps(session, now),
+                **_counters(session),
+                **_projects(session, now),
+                'overdue_seconds': _overdue(session, now),
+            }
         return {
             **self.schema(),
-            **{name: its for part in found for name, its in part.items()},
-            'overdue_seconds': overdue,
+            **found,
             'read_timestamp_seconds': {(): now.timestamp()},
             'clock_difference_seconds': {(): ahead.total_seconds()},
             'hosts_free': self._free(now),

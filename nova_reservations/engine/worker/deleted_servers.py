@@ -8,12 +8,12 @@ import datetime
 
 from oslo_log import log
 
-from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db.leases import due_leases
 from nova_reservations.db.leases import leased_servers
 from nova_reservations.db.record import server_usage
+from nova_reservations.engine import claimed_leases
 
 LOG = log.getLogger(__name__)
 
@@ -98,16 +98,16 @@ class DeletedServers:
         now: datetime.datetime,
     ) -> bool:
         """Return whether the server's last resize was reverted, after having
-        recorded that."""
+        recorded that; False, too, if it was let in again meanwhile."""
         assert server.flavor is not None
-        try:
-            with self.database.writer() as session:
-                return server_usage.come_back(
-                    session, stay, server.flavor, server.host, now
-                )
-        except exception.Conflict:
-            # It was let in again meanwhile.
-            return False
+        return claimed_leases.try_change(
+            self.database,
+            server_usage.come_back,
+            stay,
+            server.flavor,
+            server.host,
+            now,
+        )
 
     def _look_at_carriers(self, now: datetime.datetime) -> None:
         after = ''

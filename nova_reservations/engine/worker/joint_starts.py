@@ -9,10 +9,8 @@ from nova_reservations import ports
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.leases import leases
 from nova_reservations.engine import claimed_leases
-from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import bookings
-from nova_reservations.objects import states
 
 
 def start(
@@ -48,12 +46,7 @@ def start(
     for kind, booking in bookings.of([*ready.values()], now):
         if not kind.is_ready(booking):
             ready.pop(booking.lease.id, None)
-    claimed_leases.activate(database, ready.values(), now, options)
-    for held in ready.values():
-        notify(
-            notifications.event(states.EventType.START),
-            notifications.payload(held.lease),
-        )
+    claimed_leases.activate(database, ready.values(), now, options, notify)
     return frozenset(ready)
 
 

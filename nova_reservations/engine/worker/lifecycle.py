@@ -42,17 +42,8 @@ from nova_reservations.types import base
 
 LOG = log.getLogger(__name__)
 
-SOON = datetime.timedelta(seconds=1)
-"""The time between two looks at something that should be over any moment."""
-
-LATER = datetime.timedelta(seconds=5)
-"""The time between two tries while Nova or placement does not answer."""
-
 RARELY = datetime.timedelta(seconds=15)
 """The longest time between two looks at servers that take long."""
-
-SELDOM = datetime.timedelta(seconds=60)
-"""The time between two looks at something that an operator has to mend."""
 
 Perform = Callable[[claimed_leases.ClaimedLease], steps.Next]
 """Takes one step of a lease; returns what follows it.
@@ -157,11 +148,11 @@ class Lifecycle(means.UseCase):
                         'Lease %(lease)s is left for %(pause)s: %(error)s',
                         {
                             'lease': seen.id,
-                            'pause': LATER,
+                            'pause': steps.LATER,
                             'error': error.__cause__ or error,
                         },
                     )
-                    if self._put_off(claim, seen, LATER):
+                    if self._put_off(claim, seen, steps.LATER):
                         return
                 in_vain = seen.version
                 continue
@@ -200,7 +191,7 @@ class Lifecycle(means.UseCase):
                 # The owner had better go on reading why the lease failed.
                 claimed_leases.log_wait(LOG.debug, seen, error)
                 reason = None
-            follows = steps.Wait(reason, LATER)
+            follows = steps.Wait(reason, steps.LATER)
         claimed_leases.keep_provider_changes(
             self.database, held.provider_changes
         )
@@ -275,7 +266,7 @@ class Lifecycle(means.UseCase):
         with self.database.reader() as session:
             earlier = allocations.predecessors(session, [held.lease])
         if earlier:
-            return steps.Wait(_earlier(earlier[held.lease.id]), SOON)
+            return steps.Wait(_earlier(earlier[held.lease.id]), steps.SOON)
         if held.lease.status == states.Lease.PENDING:
             # From here on no request moves the lease, or gives it other
             # resources.
@@ -308,10 +299,8 @@ class Lifecycle(means.UseCase):
             return steps.Wait(
                 objects.Reason.join(waits), _between_looks(held.now - begun)
             )
-        claimed_leases.activate(self.database, [held], held.now, self.options)
-        self.notify(
-            notifications.event(states.EventType.START),
-            notifications.payload(held.lease),
+        claimed_leases.activate(
+            self.database, [held], held.now, self.options, self.notify
         )
         return steps.Over()
 
@@ -389,7 +378,7 @@ class Lifecycle(means.UseCase):
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
                 {'lease': held.lease.id, 'reason': error},
             )
-            return steps.Wait(objects.Reason.of(error), SELDOM)
+            return steps.Wait(objects.Reason.of(error), steps.SELDOM)
 
 
 def _prepare_each(current: lost_at_starts.Current) -> list[objects.Reason]:
@@ -456,4 +445,4 @@ def _earlier(names: Collection[str]) -> objects.Reason:
 def _between_looks(waited: datetime.timedelta) -> datetime.timedelta:
     """Return the time until the next look at a step that began so long ago.
     It grows, because there may be as many such steps as there are servers."""
-    return min(max(waited / 8, SOON), RARELY)
+    return min(max(waited / 8, steps.SOON), RARELY)

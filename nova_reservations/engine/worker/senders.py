@@ -10,7 +10,6 @@ from collections.abc import Collection
 from concurrent import futures
 import dataclasses
 import datetime
-import functools
 import threading
 
 from nova_reservations.db import api
@@ -96,13 +95,13 @@ class Senders:
         for sending in self._sending.values():
             if now - sending.renewed_at < claimed_leases.RENEWAL:
                 continue
-            change = functools.partial(
+            if claimed_leases.try_change(
+                self.database,
                 rows.put_off,
                 message_id=sending.due.id,
                 attempt=sending.attempt,
                 until=now + claimed_leases.DURATION,
-            )
-            if claimed_leases.try_change(self.database, change):
+            ):
                 sending.renewed_at = now
 
     def take(self, now: datetime.datetime) -> None:
@@ -113,12 +112,12 @@ class Senders:
         until = now + claimed_leases.DURATION
         taken: list[rows.Due] = []
 
-        def change(session: object) -> bool:
+        def change(session: api.Session) -> bool:
             # All workers use the same order, which excludes deadlocks.
             taken[:] = [
                 due
                 for due in sorted(chosen)
-                if rows.claim(session, due, until)  # type: ignore[arg-type]
+                if rows.claim(session, due, until)
             ]
             return bool(taken)
 

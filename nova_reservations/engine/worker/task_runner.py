@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from concurrent import futures
 import dataclasses
 import datetime
-import functools
 
 from oslo_log import log
 
@@ -96,13 +95,13 @@ class TaskRunner:
                 )
                 run.hangs = True
                 continue
-            change = functools.partial(
+            if claimed_leases.try_change(
+                self.database,
                 rows.renew,
                 name=name,
                 attempt=run.attempt,
                 until=now + claimed_leases.DURATION,
-            )
-            if claimed_leases.try_change(self.database, change):
+            ):
                 run.renewed_at = now
 
     def take(self, due: Mapping[str, int], now: datetime.datetime) -> None:
@@ -114,15 +113,15 @@ class TaskRunner:
             if task.name not in due or task.name in self._runs:
                 continue
             attempt = due[task.name]
-            change = functools.partial(
+            if claimed_leases.try_change(
+                self.database,
                 rows.take,
                 name=task.name,
                 attempt=attempt,
                 now=now,
                 until=now + claimed_leases.DURATION,
                 next_at=task.next_at(now),
-            )
-            if claimed_leases.try_change(self.database, change):
+            ):
                 self._runs[task.name] = _Run(
                     task,
                     attempt + 1,

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from concurrent import futures
 import dataclasses
 import datetime
-import functools
 import operator
 import random
 import threading
@@ -64,10 +63,7 @@ and for work that finds its claim gone."""
 
 
 class Worker:
-    """:param threads: how many leases it handles at the same time.
-
-    :param sender: sends messages; None: other workers do.
-    """
+    """:param threads: how many leases it handles at the same time."""
 
     def __init__(
         self,
@@ -76,7 +72,7 @@ class Worker:
         runner: lifecycle.Lifecycle,
         periodic: Sequence[tasks.Task],
         threads: int,
-        sender: senders.Senders | None = None,
+        sender: senders.Senders,
     ) -> None:
         self.name = name
         self.database = database
@@ -112,7 +108,7 @@ class Worker:
             if look.lease:
                 self._take_leases(now)
             self._tasks.take(look.tasks, now)
-            if self._senders is not None and look.message:
+            if look.message:
                 self._senders.take(now)
 
     def tend(self, now: datetime.datetime) -> None:
@@ -163,8 +159,7 @@ class Worker:
         """
         self._stopped = True
         self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._senders is not None:
-            self._senders.stop()
+        self._senders.stop()
         # A look that is still running may be about to claim more.
         looked = self._looking.acquire(timeout=PATIENCE_WITH_DATABASE)
         try:
@@ -177,8 +172,7 @@ class Worker:
 
     def _begun(self) -> list[futures.Future[None]]:
         """Return work that was begun, and is not known to be over."""
-        sending = [] if self._senders is None else self._senders.begun()
-        return [*self._held, *self._tasks.begun(), *sending]
+        return [*self._held, *self._tasks.begun(), *self._senders.begun()]
 
     def _give_back(self) -> None:
         given_up = [
@@ -222,12 +216,10 @@ class Worker:
             held = self._held.pop(done)
             claimed_leases.log_failure(done, f'leases {_names(held.claimed)}')
         self._tasks.collect()
-        if self._senders is not None:
-            self._senders.collect()
+        self._senders.collect()
 
     def _renew(self, now: datetime.datetime) -> None:
-        if self._senders is not None:
-            self._senders.renew(now)
+        self._senders.renew(now)
         for held in self._held.values():
             if held.given_up or now - held.renewed_at < claimed_leases.RENEWAL:
                 continue
@@ -238,9 +230,12 @@ class Worker:
                 )
                 held.given_up = True
                 continue
-            until = now + claimed_leases.DURATION
-            change = functools.partial(_renew, held.claimed, until)
-            if claimed_leases.try_change(self.database, change):
+            if claimed_leases.try_change(
+                self.database,
+                _renew,
+                held.claimed,
+                now + claimed_leases.DURATION,
+            ):
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
@@ -323,9 +318,9 @@ class Worker:
 
 
 def _renew(
+    session: api.Session,
     held: Iterable[claimed_leases.Claim],
     until: datetime.datetime,
-    session: api.Session,
 ) -> bool:
     """Renew claims; return False if all of them are lost or given back."""
     kept = [

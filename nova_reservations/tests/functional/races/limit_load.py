@@ -10,6 +10,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine.assembly import Services
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
@@ -79,7 +80,14 @@ def within_limits(
 def serve_who_waits(url: str, allowed: limits.Limits) -> None:
     """Be a worker for as long as a lease that has waited needs one."""
     party = load.join(url, source=lambda _: allowed)
-    one = worker.Worker('w', party.database, party.lifecycle, party.tasks, 1)
+    one = worker.Worker(
+        'w',
+        party.database,
+        party.lifecycle,
+        party.tasks,
+        1,
+        senders.Senders(party.database, party.messages),
+    )
     for _ in range(10):
         one.tick(NEW_YEAR)
         one.drain()

@@ -29,6 +29,7 @@ from nova_reservations.engine import clocks
 from nova_reservations.engine import resource_types
 from nova_reservations.engine.assembly import Services
 from nova_reservations.engine.booking import lease_requests
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
@@ -453,7 +454,14 @@ def delete(url: str, lease_ids: Sequence[str]) -> None:
 def work(url: str, name: str, until: pathlib.Path) -> None:
     """Be a worker until this file exists."""
     party = join(url)
-    one = worker.Worker(name, party.database, party.lifecycle, party.tasks, 4)
+    one = worker.Worker(
+        name,
+        party.database,
+        party.lifecycle,
+        party.tasks,
+        4,
+        senders.Senders(party.database, party.messages),
+    )
     while not until.exists():
         # The worker looks as often as the loop; a busy one would race only
         # with itself.
@@ -475,6 +483,13 @@ def start_and_stop(url: str, hint: pathlib.Path) -> None:
         signal.pause()
 
     kind.start = stopped  # type: ignore[method-assign]
-    one = worker.Worker('x', party.database, party.lifecycle, party.tasks, 1)
+    one = worker.Worker(
+        'x',
+        party.database,
+        party.lifecycle,
+        party.tasks,
+        1,
+        senders.Senders(party.database, party.messages),
+    )
     one.tick(party.database.now())
     one.drain()

@@ -21,6 +21,7 @@ from nova_reservations.db.upkeep import audit
 from nova_reservations.engine import claimed_leases
 from nova_reservations.engine.booking import lease_requests
 from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import senders
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.tests import conftest
@@ -271,7 +272,14 @@ def lease_now(party, count):
 
 
 def test_a_host_that_an_active_lease_gave_back_is_not_used_twice(party):
-    one = worker.Worker('one', party.database, party.lifecycle, party.tasks, 1)
+    one = worker.Worker(
+        'one',
+        party.database,
+        party.lifecycle,
+        party.tasks,
+        1,
+        senders.Senders(party.database, party.messages),
+    )
 
     def work():
         for seconds in range(5):
@@ -481,6 +489,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
         ),
         party.tasks,
         1,
+        senders.Senders(party.database, party.messages),
     )
     other.tick(later)
     other.stop()
