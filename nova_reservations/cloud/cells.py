@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -37,7 +38,7 @@ Result = TypeVar('Result')
 Concerned: TypeAlias = 'Sequence[tuple[objects.CellMapping, Sequence[str]]]'
 """Cells, each with the hosts or servers to query it for."""
 
-_AT_ONCE = 500
+AT_ONCE = 500
 """The maximum number of names in one query."""
 
 _LINES = lines.Lines()
@@ -173,10 +174,17 @@ def of_projects(projects: Collection[str]) -> Concerned:
 @errors.translated()
 def find(uuid: str) -> objects.CellMapping | None:
     """Return the cell; None if Nova knows none with this UUID."""
-    for cell in _known().values():
-        if cell.uuid == uuid:
-            return cell
-    return None
+    known = _known().values()
+    return next((cell for cell in known if cell.uuid == uuid), None)
+
+
+def batches(
+    names: Collection[str], at_once: int = AT_ONCE
+) -> Iterator[list[str]]:
+    """Yield the names in their order, as many at a time as one query has."""
+    ordered = sorted(names)
+    for first in range(0, len(ordered), at_once):
+        yield ordered[first : first + at_once]
 
 
 def together(*groups: Concerned) -> Concerned:
@@ -202,14 +210,11 @@ def _mapped(
 ) -> dict[str, objects.CellMapping]:
     every = sa.select(name, cell_id)
     asked = None if names is None else set(names)
-    if asked is None:
-        questions = [every]
-    else:
-        ordered = sorted(asked)
-        questions = [
-            every.where(name.in_(ordered[first : first + _AT_ONCE]))
-            for first in range(0, len(ordered), _AT_ONCE)
-        ]
+    questions = (
+        [every]
+        if asked is None
+        else [every.where(name.in_(some)) for some in batches(asked)]
+    )
     rows: list[tuple[str, int]] = []
     context = nova_context.get_admin_context()
     with api_db.context_manager.reader.using(context):

@@ -44,6 +44,10 @@ POOL_KEY = 'reservations:pool'
 RESERVATION_KEY = 'reservations:reservation'
 DATABASE_KEY = 'reservations:database'
 
+_EXISTS = (nova_exception.AggregateNameExists, db_exc.DBDuplicateEntry)
+"""Nova checks the name of an aggregate before it writes: two creations can
+race."""
+
 
 class Aggregates:
     # The pool
@@ -289,12 +293,19 @@ def _pool() -> nova_objects.Aggregate:
     pool = _find_pool()
     if pool is not None:
         return pool
+    pool = nova_objects.Aggregate(
+        nova_context.get_admin_context(),
+        name=POOL,
+        metadata={POOL_KEY: 'true'},
+    )
     try:
-        return _create(name=POOL, metadata={POOL_KEY: 'true'})
-    except nova_exception.AggregateNameExists:
+        pool.create()
+    except _EXISTS:
         everything = nova_objects.AggregateList.get_all(
             nova_context.get_admin_context()
         )
+    else:
+        return pool
     for aggregate in everything:
         if aggregate.name == POOL and not aggregate.availability_zone:
             _set_metadata(aggregate, {POOL_KEY: 'true'})
@@ -325,8 +336,16 @@ def _ensure(
     check()
     if aggregate is None:
         try:
-            return _create_quietly(reservation_id, metadata)
-        except nova_exception.AggregateNameExists as error:
+            # Without Nova's notifications, which would hold up the start of a
+            # lease while the message bus is down.
+            # Decision 0005: doc/source/decisions/0005-uuid-of-the-aggregate
+            nova_aggregate._aggregate_create_in_db(
+                nova_context.get_admin_context(),
+                {'name': reservation_id, 'uuid': reservation_id},
+                metadata=metadata,
+            )
+            return _whole(reservation_id)
+        except _EXISTS as error:
             # Another worker has created it, or somebody else uses the name.
             aggregate = _find(reservation_id)
             if aggregate is None:
@@ -340,41 +359,6 @@ def _ensure(
     return aggregate
 
 
-def _create(**fields: object) -> nova_objects.Aggregate:
-    aggregate = nova_objects.Aggregate(
-        nova_context.get_admin_context(), **fields
-    )
-    try:
-        aggregate.create()
-    except db_exc.DBDuplicateEntry as error:
-        # Nova checks the name before it writes: two creations can race.
-        raise nova_exception.AggregateNameExists(
-            aggregate_name=aggregate.name
-        ) from error
-    return aggregate
-
-
-def _create_quietly(
-    reservation_id: str, metadata: Mapping[str, str]
-) -> nova_objects.Aggregate:
-    """Create an aggregate without Nova's notifications, which would hold up
-    the start of a lease while the message bus is down."""
-    try:
-        # Decision 0005: doc/source/decisions/0005-uuid-of-the-aggregate
-        nova_aggregate._aggregate_create_in_db(
-            nova_context.get_admin_context(),
-            {'name': reservation_id, 'uuid': reservation_id},
-            metadata=dict(metadata),
-        )
-    except db_exc.DBDuplicateEntry as error:
-        raise nova_exception.AggregateNameExists(
-            aggregate_name=reservation_id
-        ) from error
-    return nova_objects.Aggregate.get_by_uuid(
-        nova_context.get_admin_context(), reservation_id
-    )
-
-
 def _set_metadata(
     aggregate: nova_objects.Aggregate, values: Mapping[str, str]
 ) -> None:
@@ -386,9 +370,7 @@ def _set_metadata(
 
 def _find(uuid: str) -> nova_objects.Aggregate | None:
     try:
-        return nova_objects.Aggregate.get_by_uuid(
-            nova_context.get_admin_context(), uuid
-        )
+        return _whole(uuid)
     except nova_exception.AggregateNotFound:
         return None
 

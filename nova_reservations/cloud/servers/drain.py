@@ -62,7 +62,10 @@ class Drain:
             raise requests.Failed(f'it is in state {instance.vm_state}')
         if refusal := self._nova.busy(instance, order.now):
             return refusal
-        if _was_begun(context, instance, order.key):
+        if any(
+            instance_actions.was_begun(context, instance, order.key, verb)
+            for verb in (LIVE, COLD)
+        ):
             raise requests.Failed(
                 failures.recorded(
                     context, instance, 'Nova has failed to move it'
@@ -119,14 +122,3 @@ class Drain:
                 return None
             return 'is being moved'
         return None
-
-
-def _was_begun(
-    context: nova_context.RequestContext,
-    instance: nova_objects.Instance,
-    key: ports.RequestKey,
-) -> bool:
-    return any(
-        instance_actions.was_begun(context, instance, key, verb)
-        for verb in (LIVE, COLD)
-    )

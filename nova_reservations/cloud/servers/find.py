@@ -149,10 +149,8 @@ def heard_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
 
 
 def servers_at(hosts: Collection[str]) -> Mapping[str, ports.Server]:
-    names = sorted(hosts)
     found: dict[str, ports.Server] = {}
-    for first in range(0, len(names), _HOSTS_AT_ONCE):
-        some = names[first : first + _HOSTS_AT_ONCE]
+    for some in cells.batches(hosts, _HOSTS_AT_ONCE):
         found |= {
             instance.uuid: instance.on(instance.host or '')
             for instance in cells.ask(cells.of_hosts(some), _on_hosts).found
@@ -304,9 +302,8 @@ def _replaced(hosts: Collection[objects.Resource]) -> set[str]:
     if not hosts:
         return set()
     node_of = {host.name: host.uuid for host in hosts}
-    nodes = cells.ask(cells.of_hosts(node_of), _nodes_at).all()
     of_now: dict[str, set[str]] = defaultdict(set)
-    for node in nodes:
+    for node in cells.ask(cells.of_hosts(node_of), _nodes_at).all():
         of_now[node.host].add(node.uuid)
     others = {
         name: uuid
@@ -320,11 +317,11 @@ def _replaced(hosts: Collection[objects.Resource]) -> set[str]:
 
 def _known_nodes(uuids: Sequence[str]) -> set[str]:
     """Return those of the compute nodes that any service has."""
-    nodes = cells.ask(cells.everywhere(uuids), _nodes).all()
-    return {node.uuid for node in nodes}
+    found = cells.ask(cells.everywhere(uuids), nodes).all()
+    return {node.uuid for node in found}
 
 
-def _nodes(
+def nodes(
     context: nova_context.RequestContext, uuids: Sequence[str]
 ) -> list[nova_objects.ComputeNode]:
     return list(
@@ -409,7 +406,7 @@ def instances(
 ) -> list[Instance]:
     """Return instances of a cell; also soft-deleted ones, which are still on
     their hosts."""
-    return list(map(_read, _existing(context, [], filters)))
+    return list(map(_read, existing(context, [], filters)))
 
 
 def with_flavors(
@@ -419,11 +416,11 @@ def with_flavors(
     with it."""
     return [
         (_read(instance), instance.flavor)
-        for instance in _existing(context, ['flavor'], filters)
+        for instance in existing(context, ['flavor'], filters)
     ]
 
 
-def _existing(
+def existing(
     context: nova_context.RequestContext,
     attributes: list[str],
     filters: Mapping[str, Collection[str | int]],

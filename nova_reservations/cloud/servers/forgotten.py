@@ -85,14 +85,13 @@ class Shelves:
         server, and the second unbinds its ports and deletes its allocation
         once more. It would take them from a server that is back already.
         """
-        newest = nova_objects.InstanceActionList.get_by_instance_uuid(
-            context, instance.uuid, limit=1
-        )
-        return any(
-            action.action == nova_actions.SHELVE_OFFLOAD
+        action = instance_actions.newest(context, instance)
+        return (
+            action is not None
+            and action.action == nova_actions.SHELVE_OFFLOAD
             and instance_actions.is_under_way(context, action)
-            for action in newest
-        ) and not self._has_rested(context, instance, request)
+            and not self._has_rested(context, instance, request)
+        )
 
     def _seems_forgotten(
         self,

@@ -115,11 +115,11 @@ def was_lost(
     """
     if instance.task_state != task:
         return False
-    newest = objects.InstanceActionList.get_by_instance_uuid(
-        context, instance.uuid, limit=1
-    )
-    lost = not newest and _was_left(instance)
-    for action in newest:
+    action = newest(context, instance)
+    if action is None:
+        lost = _was_left(instance)
+    else:
+        lost = False
         events = _events(context, action)
         is_ours = _prefix(action.request_id or '') == _prefix(
             request_id(instance.uuid, key, verb)
@@ -182,12 +182,11 @@ def end_lost_delete(
     """
     if instance.task_state != task_states.DELETING or not _was_left(instance):
         return
-    newest = objects.InstanceActionList.get_by_instance_uuid(
-        context, instance.uuid, limit=1
-    )
-    if not any(
-        action.action == instance_actions.DELETE and _events(context, action)
-        for action in newest
+    action = newest(context, instance)
+    if not (
+        action is not None
+        and action.action == instance_actions.DELETE
+        and _events(context, action)
     ):
         end_task(instance, task_states.DELETING)
 
@@ -202,13 +201,12 @@ def deletion_has_just_failed(
     """
     if instance.task_state or instance.vm_state != vm_states.ERROR:
         return False
-    return any(
-        action.action == instance_actions.DELETE
+    action = newest(context, instance)
+    return (
+        action is not None
+        and action.action == instance_actions.DELETE
         and not timeutils.is_older_than(action.start_time, RETRY)
         and _failed_at(_events(context, action)) is not None
-        for action in objects.InstanceActionList.get_by_instance_uuid(
-            context, instance.uuid, limit=1
-        )
     )
 
 
@@ -231,11 +229,18 @@ def failed_event(
 ) -> objects.InstanceActionEvent | None:
     """Return the event at which the newest action on the server has failed;
     None if it has not failed."""
-    for action in objects.InstanceActionList.get_by_instance_uuid(
+    action = newest(context, instance)
+    return None if action is None else _failed_at(_events(context, action))
+
+
+def newest(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> objects.InstanceAction | None:
+    """Return the newest action on the server, whoever has asked for it."""
+    found = objects.InstanceActionList.get_by_instance_uuid(
         context, instance.uuid, limit=1
-    ):
-        return _failed_at(_events(context, action))
-    return None
+    )
+    return next(iter(found), None)
 
 
 def _events(

@@ -23,16 +23,12 @@ import sqlalchemy as sa
 
 from nova_reservations.cloud import cells
 
-_AT_ONCE = 500
-
 
 def naming(text: str, servers: Collection[str]) -> list[str]:
     """Return the servers with a stored flavor that contains the text, by two
     queries per 500 servers."""
-    uuids = sorted(servers)
     found: set[str] = set()
-    for first in range(0, len(uuids), _AT_ONCE):
-        some = uuids[first : first + _AT_ONCE]
+    for some in cells.batches(servers):
         found.update(cells.ask(cells.of_servers(some), _in_cell, text).all())
         found.update(_in_requests(text, some))
     return sorted(found)
@@ -41,10 +37,9 @@ def naming(text: str, servers: Collection[str]) -> list[str]:
 def hinted(hint: str, value: str, servers: Collection[str]) -> set[str]:
     """Return the servers whose request had the hint, by one query per 500
     servers."""
-    uuids = sorted(servers)
     found: set[str] = set()
-    for first in range(0, len(uuids), _AT_ONCE):
-        found.update(_hinted(hint, value, uuids[first : first + _AT_ONCE]))
+    for some in cells.batches(servers):
+        found.update(_hinted(hint, value, some))
     return found
 
 

@@ -23,6 +23,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud.placement import placement
+from nova_reservations.cloud.servers import find
 from nova_reservations.objects import amounts
 
 LOG = log.getLogger(__name__)
@@ -68,7 +69,7 @@ class RoomFinder:
             {root for _, found in asked.values() for root in found.roots}
         )
         # Hosts in a cell that does not answer are left out.
-        nodes = cells.ask(cells.everywhere(roots), _nodes).found
+        nodes = cells.ask(cells.everywhere(roots), find.nodes).found
         services = self._hosts.compute_services(
             now, {node.host for node in nodes}
         )
@@ -118,10 +119,10 @@ def _placed_on(
 ) -> list[ports.PlacedServer]:
     return [
         _placed(instance)
-        for instance in nova_objects.InstanceList.get_by_filters(
+        for instance in find.existing(
             context,
-            {'host': list(names), 'deleted': False, 'soft_deleted': True},
-            expected_attrs=['flavor', 'numa_topology', 'pci_requests'],
+            ['flavor', 'numa_topology', 'pci_requests'],
+            {'host': list(names)},
         )
     ]
 
@@ -161,12 +162,6 @@ def _is_device(extra_spec: str) -> bool:
         and match[1] == request.XS_RES_PREFIX
         and match[3].startswith(DEVICES)
     )
-
-
-def _nodes(
-    context: nova_context.RequestContext, uuids: Sequence[str]
-) -> list[nova_objects.ComputeNode]:
-    return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
 
 NOWHERE = placement.Candidates((), {})

@@ -38,9 +38,6 @@ from nova_reservations.cloud.slots import slot_flavors
 PREFIX = 'reservations_'
 """The prefix of our providers' names."""
 
-_AT_ONCE = 500
-"""The maximum number of servers in one query."""
-
 
 class Slots:
     @errors.translated()
@@ -372,10 +369,8 @@ def _recorded(
 ) -> list[tuple[ports.Server, set[str]]]:
     """Return those of the servers that exist, each with the reservations of
     which its flavor asks for slots."""
-    uuids = sorted(servers)
     found: list[tuple[ports.Server, set[str]]] = []
-    for first in range(0, len(uuids), _AT_ONCE):
-        some = uuids[first : first + _AT_ONCE]
+    for some in cells.batches(servers):
         found += cells.ask(cells.of_servers(some), _with_names).all()
     return found
 
