@@ -13,7 +13,7 @@ from prometheus_client import registry
 from nova_reservations.cmd import parsers
 from nova_reservations.db import migration
 from nova_reservations.engine import assembly
-from nova_reservations.engine.record import service_metrics
+from nova_reservations.engine.upkeep import service_metrics
 
 SUFFIX = '.prom'
 """The suffix of files that node_exporter's textfile collector reads."""

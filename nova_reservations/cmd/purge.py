@@ -7,7 +7,7 @@ from typing import Any
 
 from nova_reservations.cmd import parsers
 from nova_reservations.engine import assembly
-from nova_reservations.engine.record import purge
+from nova_reservations.engine.upkeep import purge
 
 
 def add_parser(group: Any) -> None:

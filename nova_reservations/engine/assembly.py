@@ -42,9 +42,9 @@ from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.pool import places
 from nova_reservations.engine.pool import resources
 from nova_reservations.engine.record import lease_exists
-from nova_reservations.engine.record import purge
-from nova_reservations.engine.record import service_metrics
 from nova_reservations.engine.record import usage_reports
+from nova_reservations.engine.upkeep import purge
+from nova_reservations.engine.upkeep import service_metrics
 from nova_reservations.engine.waiting import retry
 from nova_reservations.engine.waiting import retry_walk
 from nova_reservations.engine.worker import lifecycle

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of what was and is: usage, metrics, lease.exists; the purge."""
+"""Reports of what was held and used: usage, lease.exists, late servers."""

@@ -28,7 +28,7 @@ from nova_reservations.engine.outlook import refused_demand
 from nova_reservations.engine.pool import hosts
 from nova_reservations.engine.record import late_servers
 from nova_reservations.engine.record import lease_exists
-from nova_reservations.engine.record import purge as purges
+from nova_reservations.engine.upkeep import purge as purges
 from nova_reservations.engine.waiting import retry_walk
 from nova_reservations.engine.worker import deleted_servers
 from nova_reservations.engine.worker import leftovers

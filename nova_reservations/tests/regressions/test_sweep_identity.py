@@ -16,7 +16,7 @@ import pytest
 from nova_reservations.db.leases import deleted_leases
 from nova_reservations.engine import identity
 from nova_reservations.engine.audit import audit
-from nova_reservations.engine.record import purge
+from nova_reservations.engine.upkeep import purge
 from nova_reservations.engine.worker import leftovers
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import shared

@@ -3,7 +3,7 @@
 
 from prometheus_client import parser
 
-from nova_reservations.engine.record import service_metrics
+from nova_reservations.engine.upkeep import service_metrics
 
 PREFIX = service_metrics.PREFIX
 

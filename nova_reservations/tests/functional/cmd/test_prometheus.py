@@ -27,7 +27,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.cmd import metrics
 from nova_reservations.db import models
-from nova_reservations.engine.record import service_metrics
+from nova_reservations.engine.upkeep import service_metrics
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 

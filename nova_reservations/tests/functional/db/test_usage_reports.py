@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine.record import purge
 from nova_reservations.engine.record import usage_reports
+from nova_reservations.engine.upkeep import purge
 from nova_reservations.objects import states
 from nova_reservations.objects import usage_reports as reports
 from nova_reservations.testing import options

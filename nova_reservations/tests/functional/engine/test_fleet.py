@@ -11,7 +11,7 @@ from nova_reservations.db import pages
 from nova_reservations.db.resources import drainable_hosts
 from nova_reservations.db.resources import hosts as rows
 from nova_reservations.engine.record import late_servers
-from nova_reservations.engine.record.purge import TASK
+from nova_reservations.engine.upkeep.purge import TASK
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import Factory

@@ -11,7 +11,7 @@ from nova_reservations.db import models
 from nova_reservations.db.leases import deleted_leases
 from nova_reservations.db.leases import leases
 from nova_reservations.engine.record import late_servers
-from nova_reservations.engine.record import purge
+from nova_reservations.engine.upkeep import purge
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import test_used_servers
 

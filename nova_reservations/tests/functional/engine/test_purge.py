@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine.record import purge
+from nova_reservations.engine.upkeep import purge
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 

@@ -7,7 +7,7 @@ import pathlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_reservations.engine.record import service_metrics
+from nova_reservations.engine.upkeep import service_metrics
 
 PAGE = pathlib.Path(__file__).parents[4] / 'doc/source/admin/metrics.rst'
 
