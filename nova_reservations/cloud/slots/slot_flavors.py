@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
+import contextlib
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -62,6 +63,31 @@ def projects(flavor: nova_objects.Flavor) -> list[str]:
         return list(flavor.projects)
     except nova_exception.FlavorNotFound:
         return []
+
+
+def give_access(slots: ports.ReservedSlots, check: ports.Check) -> None:
+    """Let the projects of a reservation use its flavor, and no longer those
+    that it was shared with before.
+
+    :raises: CloudRefused if there is no flavor
+    """
+    flavor = find(slots.reservation_id)
+    if flavor is None:
+        raise exception.CloudRefused(
+            what=f'Flavor {slots.reservation_id}',
+            reason='somebody has deleted it',
+        )
+    known = frozenset(projects(flavor))
+    wanted = slots.sharers.present | {slots.project_id}
+    for project_id in sorted(wanted - known):
+        check()
+        with contextlib.suppress(nova_exception.FlavorAccessExists):
+            flavor.add_access(project_id)
+    # Projects that an administrator has added keep their access.
+    for project_id in sorted(known & (slots.sharers.former - wanted)):
+        check()
+        with contextlib.suppress(nova_exception.FlavorAccessNotFound):
+            flavor.remove_access(project_id)
 
 
 def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:

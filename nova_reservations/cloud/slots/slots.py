@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
-import contextlib
 import dataclasses
 
 from nova import context as nova_context
@@ -115,25 +114,8 @@ class Slots:
     def allow_flavor(
         self, slots: ports.ReservedSlots, check: ports.Check
     ) -> None:
-        if slots.flavor is None:
-            return
-        flavor = slot_flavors.find(slots.reservation_id)
-        if flavor is None:
-            raise exception.CloudRefused(
-                what=f'Flavor {slots.reservation_id}',
-                reason='somebody has deleted it',
-            )
-        known = frozenset(slot_flavors.projects(flavor))
-        wanted = slots.sharers.present | {slots.project_id}
-        for project_id in sorted(wanted - known):
-            check()
-            with contextlib.suppress(nova_exception.FlavorAccessExists):
-                flavor.add_access(project_id)
-        # Projects that an administrator has added keep their access.
-        for project_id in sorted(known & (slots.sharers.former - wanted)):
-            check()
-            with contextlib.suppress(nova_exception.FlavorAccessNotFound):
-                flavor.remove_access(project_id)
+        if slots.flavor is not None:
+            slot_flavors.give_access(slots, check)
 
     @errors.translated()
     def lacking(self, slots: ports.ReservedSlots) -> Sequence[str]:
