@@ -5,10 +5,15 @@ from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
 from typing import Any
+from typing import Concatenate
+from typing import ParamSpec
 from typing import TypeAlias
 
 from nova_reservations.api import listing
 from nova_reservations.api import validation
+
+P = ParamSpec('P')
+Run: TypeAlias = Callable[..., dict[str, Any] | listing.Listing | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Action:
         have the statuses that clients of Blazar know.
     """
 
-    run: Callable[..., dict[str, Any] | listing.Listing | None]
+    run: Run
     status: int = 200
     query: validation.Schema | None = None
     headers: validation.Schema | None = None
@@ -33,6 +38,20 @@ class Action:
     refusals: tuple[int, ...] = ()
     asks: bool = False
 
+
+def _decorator(
+    made: Callable[Concatenate[Run, P], Action],
+) -> Callable[P, Callable[[Run], Action]]:
+    """Return a decorator that takes what Action takes beside ``run``."""
+
+    def terms(*args: P.args, **kwargs: P.kwargs) -> Callable[[Run], Action]:
+        return lambda run: made(run, *args, **kwargs)
+
+    return terms
+
+
+served = _decorator(Action)
+"""The decorator that makes an action of the function that runs it."""
 
 Routes: TypeAlias = Mapping[str, Mapping[str, Action]]
 """Path -> method -> action."""

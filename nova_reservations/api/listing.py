@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import itertools
@@ -31,6 +32,15 @@ class Listing:
     pages: Iterator[Sequence[Item]]
     limit: int | None = None
     links: Callable[[Item], Any] = lambda _: []
+
+
+def limit_of(query: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Return how many are shown, and how many are read: one more tells
+    whether there is a next page. None: all."""
+    if 'limit' not in query:
+        return None, None
+    limit = int(query['limit'])
+    return limit, limit + 1
 
 
 def response(status: int, listing: Listing) -> webob.Response:

@@ -10,6 +10,7 @@ from nova_reservations.api import openapi
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.action import Routes
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import leases
 from nova_reservations.api.leases import offers
 from nova_reservations.api.leases import project_access
@@ -28,60 +29,59 @@ from nova_reservations.api.schemas import openapi as openapi_schemas
 MOUNT = '/os-reservations'
 
 
+@served(response=openapi_schemas.SHOW_RESPONSE)
 def describe(req: LeaseRequest) -> dict[str, Any]:
     """Describe the API in this document."""
     return openapi.document(req.mount, ROUTES, req.services.means.types)
 
 
-DESCRIBE = Action(describe, response=openapi_schemas.SHOW_RESPONSE)
-
 _TABLE = (
-    ('GET', '/', versions.INDEX),
-    ('GET', '/versions', versions.INDEX),
-    ('GET', '/v1', versions.SHOW),
-    ('GET', '/v1/openapi.json', DESCRIBE),
-    ('GET', '/v1/leases', leases.INDEX),
-    ('POST', '/v1/leases', leases.CREATE),
-    ('POST', '/v1/leases/offers', offers.FIND),
-    ('GET', '/v1/leases/{lease_id}', leases.SHOW),
-    ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
-    ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
-    ('POST', '/v1/leases/{lease_id}/action', project_access.ACTION),
-    ('GET', '/v1/leases/{lease_id}/project-access', project_access.INDEX),
-    ('GET', '/v1/demand', demand.INDEX),
-    ('GET', '/v1/floatingips', floatingips.INDEX),
-    ('POST', '/v1/floatingips', floatingips.CREATE),
-    ('GET', '/v1/floatingips/{floatingip_id}', floatingips.SHOW),
-    ('DELETE', '/v1/floatingips/{floatingip_id}', floatingips.DELETE),
-    ('GET', '/v1/limits', limits.SHOW),
-    ('GET', '/v1/networks', networks.INDEX),
-    ('POST', '/v1/networks', networks.CREATE),
-    ('GET', '/v1/networks/{network_id}', networks.SHOW),
-    ('DELETE', '/v1/networks/{network_id}', networks.DELETE),
-    ('GET', '/v1/usage', usage.INDEX),
-    ('GET', '/v1/lease-series/{series_id}', series.SHOW),
-    ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),
-    ('GET', '/v1/os-hosts', hosts.INDEX),
-    ('POST', '/v1/os-hosts', hosts.CREATE),
-    ('GET', '/v1/os-hosts/allocations', hosts.ALLOCATIONS),
-    ('GET', '/v1/os-hosts/calendar', hosts.CALENDAR),
-    ('GET', '/v1/os-hosts/capacity', hosts.CAPACITY),
-    ('GET', '/v1/os-hosts/properties', hosts.PROPERTIES),
-    ('PATCH', '/v1/os-hosts/properties/{name}', hosts.UPDATE_PROPERTY),
-    ('GET', '/v1/os-hosts/{host_id}', hosts.SHOW),
-    ('PUT', '/v1/os-hosts/{host_id}', hosts.UPDATE),
-    ('DELETE', '/v1/os-hosts/{host_id}', hosts.DELETE),
-    ('GET', '/v1/os-hosts/{host_id}/allocation', hosts.ALLOCATION),
-    ('POST', '/v1/os-hosts/{host_id}/action', host_actions.ACTION),
-    ('GET', '/v1/resources', resources.INDEX),
-    ('POST', '/v1/resources', resources.CREATE),
-    ('GET', '/v1/resources/allocations', resources.ALLOCATIONS),
-    ('GET', '/v1/resources/calendar', resources.CALENDAR),
-    ('GET', '/v1/resources/capacity', resources.CAPACITY),
-    ('GET', '/v1/resources/properties', resources.PROPERTIES),
-    ('GET', '/v1/resources/{resource_id}', resources.SHOW),
-    ('PUT', '/v1/resources/{resource_id}', resources.UPDATE),
-    ('DELETE', '/v1/resources/{resource_id}', resources.DELETE),
+    ('GET', '/', versions.index),
+    ('GET', '/versions', versions.index),
+    ('GET', '/v1', versions.show),
+    ('GET', '/v1/openapi.json', describe),
+    ('GET', '/v1/leases', leases.index),
+    ('POST', '/v1/leases', leases.create),
+    ('POST', '/v1/leases/offers', offers.find),
+    ('GET', '/v1/leases/{lease_id}', leases.show),
+    ('PUT', '/v1/leases/{lease_id}', leases.update),
+    ('DELETE', '/v1/leases/{lease_id}', leases.delete),
+    ('POST', '/v1/leases/{lease_id}/action', project_access.action),
+    ('GET', '/v1/leases/{lease_id}/project-access', project_access.index),
+    ('GET', '/v1/demand', demand.index),
+    ('GET', '/v1/floatingips', floatingips.index),
+    ('POST', '/v1/floatingips', floatingips.create),
+    ('GET', '/v1/floatingips/{floatingip_id}', floatingips.show),
+    ('DELETE', '/v1/floatingips/{floatingip_id}', floatingips.delete),
+    ('GET', '/v1/limits', limits.show),
+    ('GET', '/v1/networks', networks.index),
+    ('POST', '/v1/networks', networks.create),
+    ('GET', '/v1/networks/{network_id}', networks.show),
+    ('DELETE', '/v1/networks/{network_id}', networks.delete),
+    ('GET', '/v1/usage', usage.index),
+    ('GET', '/v1/lease-series/{series_id}', series.show),
+    ('DELETE', '/v1/lease-series/{series_id}', series.delete),
+    ('GET', '/v1/os-hosts', hosts.index),
+    ('POST', '/v1/os-hosts', hosts.create),
+    ('GET', '/v1/os-hosts/allocations', hosts.allocations),
+    ('GET', '/v1/os-hosts/calendar', hosts.calendar),
+    ('GET', '/v1/os-hosts/capacity', hosts.capacity),
+    ('GET', '/v1/os-hosts/properties', hosts.properties),
+    ('PATCH', '/v1/os-hosts/properties/{name}', hosts.update_property),
+    ('GET', '/v1/os-hosts/{host_id}', hosts.show),
+    ('PUT', '/v1/os-hosts/{host_id}', hosts.update),
+    ('DELETE', '/v1/os-hosts/{host_id}', hosts.delete),
+    ('GET', '/v1/os-hosts/{host_id}/allocation', hosts.allocation),
+    ('POST', '/v1/os-hosts/{host_id}/action', host_actions.action),
+    ('GET', '/v1/resources', resources.index),
+    ('POST', '/v1/resources', resources.create),
+    ('GET', '/v1/resources/allocations', resources.allocations),
+    ('GET', '/v1/resources/calendar', resources.calendar),
+    ('GET', '/v1/resources/capacity', resources.capacity),
+    ('GET', '/v1/resources/properties', resources.properties),
+    ('GET', '/v1/resources/{resource_id}', resources.show),
+    ('PUT', '/v1/resources/{resource_id}', resources.update),
+    ('DELETE', '/v1/resources/{resource_id}', resources.delete),
 )
 """Method, path below the mount, and action; the first path that matches
 counts."""

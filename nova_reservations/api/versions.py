@@ -8,7 +8,7 @@ import microversion_parse
 import webob
 import webob.exc
 
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import versions as schemas
 
@@ -42,20 +42,16 @@ def tell(response: webob.Response) -> None:
     response.headers['Vary'] = 'OpenStack-API-Version'
 
 
+@served(300, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest) -> dict[str, Any]:
     """List the versions of the API."""
     return {'versions': [_version(req)]}
 
 
-INDEX = Action(index, 300, response=schemas.INDEX_RESPONSE)
-
-
+@served(response=schemas.SHOW_RESPONSE)
 def show(req: LeaseRequest) -> dict[str, Any]:
     """Show the version of the API."""
     return {'version': _version(req)}
-
-
-SHOW = Action(show, response=schemas.SHOW_RESPONSE)
 
 
 def _version(req: LeaseRequest) -> dict[str, Any]:

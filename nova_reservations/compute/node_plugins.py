@@ -111,6 +111,11 @@ class _PluginState:
         if lacking is not _FAILED:
             self.trouble = lacking
 
+    def count(self, method: str, usage: resources.Usage) -> None:
+        """Have the plugin count a server, or count it no more."""
+        if plugin := self.current:
+            self.change(method, operator.methodcaller(method, usage), plugin)
+
     @property
     def current(self) -> resources.Resource | None:
         """The plugin, if its usage is in step with Nova's."""
@@ -183,11 +188,11 @@ class NodePlugins:
     def add(self, usage: resources.Usage) -> None:
         self.withdraw(usage.server)
         for state in self._states.values():
-            _add(state, usage)
+            state.count('add_instance', usage)
 
     def remove(self, usage: resources.Usage) -> None:
         for state in self._states.values():
-            _remove(state, usage)
+            state.count('remove_instance', usage)
 
     def test(self, usage: resources.Usage) -> list[str]:
         """Return why it does not fit, each reason with its plugin's name."""
@@ -205,12 +210,12 @@ class NodePlugins:
             if server != usage.server
         ]
         for pending in promised:
-            _add(state, pending)
+            state.count('add_instance', pending)
         reason = None
         if plugin := state.current:
             reason = state.guard.call('test', None, _reason, plugin, usage)
         for pending in promised:
-            _remove(state, pending)
+            state.count('remove_instance', pending)
         return reason
 
     def report(self) -> dict[str, str]:
@@ -251,8 +256,13 @@ class NodePlugins:
         amounts: dict[str, Mapping[str, Any]] = {}
         traits: set[str] = set()
         for state in self._states.values():
-            offered = _offered(state)
+            offered = None
+            if plugin := state.current:
+                offered = state.guard.call(
+                    'inventory', None, _inventory, plugin
+                )
             if offered is None:
+                # The plugin can't tell: what placement has of it stays.
                 offered = resources.Inventory(
                     {
                         name: before.resources[name]
@@ -288,18 +298,6 @@ def _reset(plugin: resources.Resource, host: resources.Host) -> str | None:
     return None
 
 
-def _add(state: _PluginState, usage: resources.Usage) -> None:
-    if plugin := state.current:
-        add = operator.methodcaller('add_instance', usage)
-        state.change('add_instance', add, plugin)
-
-
-def _remove(state: _PluginState, usage: resources.Usage) -> None:
-    if plugin := state.current:
-        remove = operator.methodcaller('remove_instance', usage)
-        state.change('remove_instance', remove, plugin)
-
-
 def _reason(plugin: resources.Resource, usage: resources.Usage) -> str | None:
     reason: Any = plugin.test(usage)
     if reason is None or isinstance(reason, str):
@@ -316,15 +314,6 @@ def _report(name: str, plugin: resources.Resource) -> stats.Report:
 
 def _refuse(error: Exception) -> None:
     raise error
-
-
-def _offered(state: _PluginState) -> resources.Inventory | None:
-    """Return the plugin's inventories and traits for placement; None if it
-    can't tell."""
-    plugin = state.current
-    if plugin is None:
-        return None
-    return state.guard.call('inventory', None, _inventory, plugin)
 
 
 def _inventory(plugin: resources.Resource) -> resources.Inventory:

@@ -15,7 +15,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import creation
 from nova_reservations.api.leases import lease_changes
 from nova_reservations.api.leases import shared_leases
@@ -32,15 +32,15 @@ ShowAll = Callable[[Collection[objects.Lease]], list[dict[str, Any]]]
 """Returns the view of a page of leases."""
 
 
+@served(query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest, query: dict[str, Any]) -> listing.Listing:
     own = req.context.project_id
     if strutils.bool_from_string(query.get('shared')):
         return _shared_with(own, req, query)
     req.check(policies.INDEX)
     project_id = _project(req, query)
-    return _listed(
-        req, query, _lease_query(query, project_id, req), view_of(req)
-    )
+    wanted = _lease_query(query, project_id, req)
+    return _listed(req, query, wanted, view_of(req))
 
 
 def _project(req: LeaseRequest, query: Mapping[str, Any]) -> str | None:
@@ -84,13 +84,9 @@ def _listed(
     return listing.Listing(
         'leases',
         (show_all(page) for page in found),
-        # The query asks for one more.
-        None if wanted.limit is None else wanted.limit - 1,
+        listing.limit_of(query)[0],
         lambda last: req.next_link(query, last['id']),
     )
-
-
-INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
 _BOUNDS = {
@@ -129,8 +125,7 @@ def _lease_query(
         ),
         id=query.get('lease_id'),
         name=_name(query),
-        # One more than requested: it tells whether there is a next page.
-        limit=int(query['limit']) + 1 if 'limit' in query else None,
+        limit=listing.limit_of(query)[1],
         marker=query.get('marker'),
         sort_key=query.get('sort_key', 'created_at'),
         descending=query.get('sort_dir') == 'desc',
@@ -162,6 +157,7 @@ def _deleted(query: Mapping[str, Any], req: LeaseRequest) -> bool | None:
     return None if req.context.can(policies.DELETED, fatal=False) else False
 
 
+@served(query=schemas.SHOW, response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(
     req: LeaseRequest, lease_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -185,14 +181,6 @@ def show(
     return answer
 
 
-SHOW = Action(
-    show,
-    query=schemas.SHOW,
-    response=schemas.SHOW_RESPONSE,
-    refusals=(404,),
-)
-
-
 def _visible_once(req: LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it, even if it was deleted.
 
@@ -206,6 +194,15 @@ def _visible_once(req: LeaseRequest, lease_id: str) -> objects.Lease:
     return lease
 
 
+@served(
+    201,
+    query=schemas.DRY_RUN,
+    headers=schemas.CREATE_HEADERS,
+    body=schemas.CREATE,
+    response=schemas.CREATE_RESPONSE,
+    refusals=(409, 422),
+    asks=True,
+)
 def create(
     req: LeaseRequest,
     query: dict[str, str],
@@ -248,18 +245,6 @@ def create(
     return _answer(
         req, req.services.leases.create(asked, now, dry_run=dry_run)
     )
-
-
-CREATE = Action(
-    create,
-    201,
-    query=schemas.DRY_RUN,
-    headers=schemas.CREATE_HEADERS,
-    body=schemas.CREATE,
-    response=schemas.CREATE_RESPONSE,
-    refusals=(409, 422),
-    asks=True,
-)
 
 
 def _key(
@@ -306,6 +291,13 @@ def _is_dry_run(query: Mapping[str, str]) -> bool:
     return strutils.bool_from_string(query.get('dry_run'))
 
 
+@served(
+    query=schemas.DRY_RUN,
+    body=schemas.UPDATE,
+    response=schemas.UPDATE_RESPONSE,
+    refusals=(404, 409),
+    asks=True,
+)
 def update(
     req: LeaseRequest,
     lease_id: str,
@@ -347,23 +339,11 @@ def _changed(
     return req.services.leases.update(lease.id, changes, now, dry_run=dry_run)
 
 
-UPDATE = Action(
-    update,
-    query=schemas.DRY_RUN,
-    body=schemas.UPDATE,
-    response=schemas.UPDATE_RESPONSE,
-    refusals=(404, 409),
-    asks=True,
-)
-
-
+@served(204, refusals=(404, 409))
 def delete(req: LeaseRequest, lease_id: str) -> None:
     lease = visible(req, lease_id)
     req.check(policies.DELETE, lease.project_id)
     req.services.leases.delete(lease_id, req.now())
-
-
-DELETE = Action(delete, 204, refusals=(404, 409))
 
 
 def visible(req: LeaseRequest, lease_id: str) -> objects.Lease:

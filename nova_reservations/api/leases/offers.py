@@ -4,7 +4,7 @@
 from typing import Any
 
 from nova_reservations.api import dates
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import creation
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import offers as schemas
@@ -15,6 +15,7 @@ DEFAULT = 5
 """The number of offers if the request gives none."""
 
 
+@served(body=schemas.FIND, response=schemas.FIND_RESPONSE, asks=True)
 def find(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     context = req.context
     req.check(policies.OFFERS)
@@ -51,8 +52,3 @@ def find(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
         ],
         'truncated': found.truncated,
     }
-
-
-FIND = Action(
-    find, body=schemas.FIND, response=schemas.FIND_RESPONSE, asks=True
-)

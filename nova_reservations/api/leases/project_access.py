@@ -10,22 +10,23 @@ from typing import Any
 
 from nova.api.openstack import identity
 
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import leases
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import project_access as schemas
 from nova_reservations.policies import leases as policies
 
 
+@served(response=schemas.INDEX_RESPONSE, refusals=(404,))
 def index(req: LeaseRequest, lease_id: str) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
     req.check(policies.ACCESS_INDEX, lease.project_id)
     return _shown(req.services.sharing.of(lease))
 
 
-INDEX = Action(index, response=schemas.INDEX_RESPONSE, refusals=(404,))
-
-
+@served(
+    body=schemas.ACTION, response=schemas.INDEX_RESPONSE, refusals=(404, 409)
+)
 def action(
     req: LeaseRequest, lease_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -43,14 +44,6 @@ def action(
     return _shown(
         change(lease_id, asked['reservation_id'], asked['project'], req.now())
     )
-
-
-ACTION = Action(
-    action,
-    body=schemas.ACTION,
-    response=schemas.INDEX_RESPONSE,
-    refusals=(404, 409),
-)
 
 
 def _shown(found: Mapping[str, Collection[str]]) -> dict[str, Any]:

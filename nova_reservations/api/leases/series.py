@@ -7,21 +7,20 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import leases
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import series as schemas
 from nova_reservations.policies import leases as policies
 
 
+@served(response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(req: LeaseRequest, series_id: str) -> dict[str, Any]:
     found = _visible(req, series_id)
     return {'series': {'id': series_id, 'leases': leases.view_of(req)(found)}}
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
-
-
+@served(response=schemas.DELETE_RESPONSE, refusals=(404,))
 def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
     req.check(policies.DELETE, _visible(req, series_id)[0].project_id)
     left = req.services.series.delete(series_id, req.now())
@@ -32,9 +31,6 @@ def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
             for lease, each in zip(shown, left, strict=True)
         ]
     }
-
-
-DELETE = Action(delete, response=schemas.DELETE_RESPONSE, refusals=(404,))
 
 
 def _visible(req: LeaseRequest, series_id: str) -> list[objects.Lease]:

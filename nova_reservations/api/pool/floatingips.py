@@ -7,7 +7,7 @@ that their project sees, but not who has leased them.
 
 from typing import Any
 
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import floatingips as schemas
 from nova_reservations.api.views import floatingips as view
@@ -15,6 +15,7 @@ from nova_reservations.objects import address as addresses
 from nova_reservations.policies import floatingips as policies
 
 
+@served(response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest) -> dict[str, Any]:
     req.check(policies.INDEX)
     return {
@@ -27,9 +28,7 @@ def index(req: LeaseRequest) -> dict[str, Any]:
     }
 
 
-INDEX = Action(index, response=schemas.INDEX_RESPONSE)
-
-
+@served(response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(req: LeaseRequest, floatingip_id: str) -> dict[str, Any]:
     req.check(policies.SHOW)
     found = req.services.places.get(
@@ -38,9 +37,12 @@ def show(req: LeaseRequest, floatingip_id: str) -> dict[str, Any]:
     return {'floatingip': view.show(found)}
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
-
-
+@served(
+    201,
+    body=schemas.CREATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404, 409),
+)
 def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     enrolled = req.services.places.enrol(
@@ -49,21 +51,10 @@ def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     return {'floatingip': view.show(enrolled)}
 
 
-CREATE = Action(
-    create,
-    201,
-    body=schemas.CREATE,
-    response=schemas.SHOW_RESPONSE,
-    refusals=(404, 409),
-)
-
-
+@served(204, refusals=(404, 409))
 def delete(req: LeaseRequest, floatingip_id: str) -> None:
     req.context.can(policies.DELETE)
     req.services.places.remove(addresses.FLOATING_IP, floatingip_id)
-
-
-DELETE = Action(delete, 204, refusals=(404, 409))
 
 
 def _seen_by(req: LeaseRequest) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations.api import dates
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.pool import hosts
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import host_actions as schemas
@@ -16,6 +16,9 @@ from nova_reservations.engine.leases import maintenance
 from nova_reservations.policies import hosts as policies
 
 
+@served(
+    body=schemas.ACTION, response=schemas.ACTION_RESPONSE, refusals=(404, 409)
+)
 def action(
     req: LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -49,11 +52,3 @@ def _window(
     return maintenance.Window(
         start, end, req.context.project_id, req.context.user_id
     )
-
-
-ACTION = Action(
-    action,
-    body=schemas.ACTION,
-    response=schemas.ACTION_RESPONSE,
-    refusals=(404, 409),
-)

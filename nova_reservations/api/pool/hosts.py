@@ -17,6 +17,7 @@ from nova_reservations.api import listing
 from nova_reservations.api import unchanged
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.leases import creation
 from nova_reservations.api.pool import kinds
 from nova_reservations.api.request import LeaseRequest
@@ -39,13 +40,14 @@ KIND = kinds.Kind(
 )
 
 
+@served(query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.check(policies.INDEX)
     if 'name' in query or query.get('sort_key') in schemas.SORTED_BY_NAME:
         # The answer would tell the name, or the place among all names.
         req.check(policies.NAMES)
     show_host = _view_of(req, query)
-    limit, beyond = kinds.limit_of(query)
+    limit, beyond = listing.limit_of(query)
     hosts = req.services.hosts.find(
         objects.HostQuery(
             name=query.get('name'),
@@ -57,9 +59,6 @@ def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
         )
     )
     return KIND.page(req, query, map(show_host, hosts), limit)
-
-
-INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
 def _view_of(
@@ -78,6 +77,7 @@ def _view_of(
     return lambda host: view.show_unnamed(host, private)
 
 
+@served(query=schemas.SHOW, response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(
     req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -86,14 +86,12 @@ def show(
     return {'host': show_host(req.services.hosts.get(KIND.key_of(host_id)))}
 
 
-SHOW = Action(
-    show,
-    query=schemas.SHOW,
+@served(
+    201,
+    body=schemas.CREATE,
     response=schemas.SHOW_RESPONSE,
-    refusals=(404,),
+    refusals=(404, 409),
 )
-
-
 def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
@@ -110,15 +108,9 @@ def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-CREATE = Action(
-    create,
-    201,
-    body=schemas.CREATE,
-    response=schemas.SHOW_RESPONSE,
-    refusals=(404, 409),
+@served(
+    body=schemas.UPDATE, response=schemas.SHOW_RESPONSE, refusals=(404, 409)
 )
-
-
 def update(
     req: LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -156,17 +148,14 @@ def _changed(host: objects.Host, body: Mapping[str, Any]) -> dict[str, Any]:
     return unchanged.changes(asked, shown, settable)
 
 
-UPDATE = Action(
-    update,
-    body=schemas.UPDATE,
-    response=schemas.SHOW_RESPONSE,
-    refusals=(404, 409),
+delete = Action(KIND.delete, 204, refusals=(404, 409))
+
+
+@served(
+    query=schemas.ALLOCATIONS,
+    response=schemas.ALLOCATIONS_RESPONSE,
+    refusals=(404,),
 )
-
-
-DELETE = Action(KIND.delete, 204, refusals=(404, 409))
-
-
 def allocations(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
     ids = _named(req, query['host']) if 'host' in query else None
@@ -184,14 +173,11 @@ def _named(req: LeaseRequest, host: str) -> list[int]:
     return [each.id for each in found]
 
 
-ALLOCATIONS = Action(
-    allocations,
-    query=schemas.ALLOCATIONS,
-    response=schemas.ALLOCATIONS_RESPONSE,
+@served(
+    query=schemas.ALLOCATION,
+    response=schemas.ALLOCATION_RESPONSE,
     refusals=(404,),
 )
-
-
 def allocation(
     req: LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -209,19 +195,12 @@ def allocation(
     return {'allocation': shown[0]}
 
 
-ALLOCATION = Action(
-    allocation,
-    query=schemas.ALLOCATION,
-    response=schemas.ALLOCATION_RESPONSE,
-    refusals=(404,),
-)
-
-
-CALENDAR = Action(
+calendar = Action(
     KIND.calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
 
 
+@served(query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE)
 def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     req.check(policies.CAPACITY)
     by_project = strutils.bool_from_string(query.get('by_project'))
@@ -244,11 +223,6 @@ def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
             )
         ]
     }
-
-
-CAPACITY = Action(
-    capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
-)
 
 
 def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
@@ -282,13 +256,18 @@ def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-PROPERTIES = Action(
+properties = Action(
     KIND.properties,
     query=schemas.PROPERTIES,
     response=schemas.PROPERTIES_RESPONSE,
 )
 
 
+@served(
+    body=schemas.UPDATE_PROPERTY,
+    response=schemas.PROPERTY_RESPONSE,
+    refusals=(404,),
+)
 def update_property(
     req: LeaseRequest, name: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -299,11 +278,3 @@ def update_property(
             req.services.hosts.set_private(name, body['private'], req.now())
         )
     }
-
-
-UPDATE_PROPERTY = Action(
-    update_property,
-    body=schemas.UPDATE_PROPERTY,
-    response=schemas.PROPERTY_RESPONSE,
-    refusals=(404,),
-)

@@ -92,10 +92,12 @@ class Kind:
     ) -> listing.Listing:
         """:param resource_ids: those that are listed; None: all"""
         req.context.can(self.policies.ALLOCATIONS)
-        lists = self._lists(req, query)
+        lists = req.services.resources.allocation_lists(
+            self.type_of(req, query)
+        )
         now = req.now()
         asked = allocation_query(query, now)
-        limit, beyond = limit_of(query)
+        limit, beyond = listing.limit_of(query)
         held = lists.find(
             now,
             dataclasses.replace(
@@ -111,12 +113,6 @@ class Kind:
             limit,
             lambda last: req.next_link(query, last['resource_id']),
         )
-
-    def _lists(
-        self, req: LeaseRequest, query: Mapping[str, str]
-    ) -> allocation_lists.AllocationLists:
-        resource_type = self.type_of(req, query)
-        return req.services.resources.allocation_lists(resource_type)
 
     def allocated(
         self,
@@ -191,15 +187,6 @@ class Kind:
                 view.listed_property(each, detail) for each in found
             ]
         }
-
-
-def limit_of(query: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Return how many are shown, and how many are read: one more tells
-    whether there is a next page. None: all."""
-    if 'limit' not in query:
-        return None, None
-    limit = int(query['limit'])
-    return limit, limit + 1
 
 
 def allocation_query(

@@ -4,7 +4,7 @@ only, in the format of Chameleon's Blazar and its clients."""
 
 from typing import Any
 
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import networks as schemas
 from nova_reservations.api.schemas import parameters
@@ -13,6 +13,7 @@ from nova_reservations.objects import segment as segments
 from nova_reservations.policies import networks as policies
 
 
+@served(response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest) -> dict[str, Any]:
     req.context.can(policies.INDEX)
     return {
@@ -23,18 +24,16 @@ def index(req: LeaseRequest) -> dict[str, Any]:
     }
 
 
-INDEX = Action(index, response=schemas.INDEX_RESPONSE)
-
-
+@served(response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(req: LeaseRequest, network_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
     found = req.services.places.get(segments.NETWORK, network_id)
     return {'network': view.show(found)}
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
-
-
+@served(
+    201, body=schemas.CREATE, response=schemas.SHOW_RESPONSE, refusals=(409,)
+)
 def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     properties = {
@@ -48,18 +47,7 @@ def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     return {'network': view.show(enrolled)}
 
 
-CREATE = Action(
-    create,
-    201,
-    body=schemas.CREATE,
-    response=schemas.SHOW_RESPONSE,
-    refusals=(409,),
-)
-
-
+@served(204, refusals=(404, 409))
 def delete(req: LeaseRequest, network_id: str) -> None:
     req.context.can(policies.DELETE)
     req.services.places.remove(segments.NETWORK, network_id)
-
-
-DELETE = Action(delete, 204, refusals=(404, 409))

@@ -11,6 +11,7 @@ from typing import Any
 from nova_reservations import objects
 from nova_reservations.api import listing
 from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.pool import kinds
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import hosts as host_schemas
@@ -37,9 +38,10 @@ KIND = kinds.Kind(
 )
 
 
+@served(query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     req.context.can(policies.INDEX)
-    limit, beyond = kinds.limit_of(query)
+    limit, beyond = listing.limit_of(query)
     found = req.services.resources.find(
         objects.ResourceQuery(
             query['resource_type'],
@@ -51,9 +53,7 @@ def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     return KIND.page(req, query, map(view.show, found), limit)
 
 
-INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
-
-
+@served(response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(req: LeaseRequest, resource_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
     key = KIND.key_of(resource_id)
@@ -62,9 +62,12 @@ def show(req: LeaseRequest, resource_id: str) -> dict[str, Any]:
     return {'resource': view.in_full(service.get(key), allocated)}
 
 
-SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
-
-
+@served(
+    201,
+    body=schemas.CREATE,
+    response=schemas.CHANGED_RESPONSE,
+    refusals=(409,),
+)
 def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     req.context.can(policies.CREATE)
     body = parameters.given(body)
@@ -82,15 +85,9 @@ def create(req: LeaseRequest, body: dict[str, Any]) -> dict[str, Any]:
     return {'resource': view.show(added)}
 
 
-CREATE = Action(
-    create,
-    201,
-    body=schemas.CREATE,
-    response=schemas.CHANGED_RESPONSE,
-    refusals=(409,),
+@served(
+    body=schemas.UPDATE, response=schemas.CHANGED_RESPONSE, refusals=(404, 409)
 )
-
-
 def update(
     req: LeaseRequest, resource_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -112,23 +109,16 @@ def update(
     return {'resource': view.show(changed)}
 
 
-UPDATE = Action(
-    update,
-    body=schemas.UPDATE,
-    response=schemas.CHANGED_RESPONSE,
-    refusals=(404, 409),
-)
+delete = Action(KIND.delete, 204, refusals=(404, 409))
 
-
-DELETE = Action(KIND.delete, 204, refusals=(404, 409))
-
-ALLOCATIONS = Action(
+allocations = Action(
     KIND.allocations,
     query=schemas.ALLOCATIONS,
     response=schemas.ALLOCATIONS_RESPONSE,
 )
 
 
+@served(query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE)
 def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     req.check(policies.CAPACITY)
     now = req.now()
@@ -142,17 +132,12 @@ def capacity(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     return {'capacity': [view.capacity(point) for point in found]}
 
 
-CAPACITY = Action(
-    capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
-)
-
-
-CALENDAR = Action(
+calendar = Action(
     KIND.calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
 
 
-PROPERTIES = Action(
+properties = Action(
     KIND.properties,
     query=schemas.PROPERTIES,
     response=host_schemas.PROPERTIES_RESPONSE,

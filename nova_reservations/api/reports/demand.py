@@ -4,7 +4,7 @@
 from typing import Any
 
 from nova_reservations.api import dates
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import demand as schemas
 from nova_reservations.api.views import demand as view
@@ -12,6 +12,7 @@ from nova_reservations.objects import refusal as refusals
 from nova_reservations.policies import demand as policies
 
 
+@served(query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     req.check(policies.INDEX)
     now = req.now()
@@ -35,6 +36,3 @@ def index(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     if len(found) > limit:
         answer['demand_links'] = req.next_link(query, shown[-1]['id'])
     return answer
-
-
-INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)

@@ -4,12 +4,13 @@
 import datetime
 from typing import Any
 
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import limits as schemas
 from nova_reservations.policies import limits as policies
 
 
+@served(query=schemas.SHOW, response=schemas.SHOW_RESPONSE)
 def show(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
     own = req.context.project_id
     project_id = query.get('project_id', own)
@@ -52,9 +53,6 @@ def show(req: LeaseRequest, query: dict[str, str]) -> dict[str, Any]:
             },
         }
     }
-
-
-SHOW = Action(show, query=schemas.SHOW, response=schemas.SHOW_RESPONSE)
 
 
 def _number(limit: int | None) -> int:

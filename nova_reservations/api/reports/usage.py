@@ -6,7 +6,7 @@ import datetime
 from nova_reservations import exception
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api.action import Action
+from nova_reservations.api.action import served
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import usage as schemas
 from nova_reservations.api.views import usage as view
@@ -17,11 +17,12 @@ from nova_reservations.policies import usage as policies
 _SECOND = datetime.timedelta(seconds=1)
 
 
+@served(query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
     project_id = _project(req, query)
     now = req.now()
     window = _window(query, now)
-    limit = int(query['limit']) if 'limit' in query else None
+    limit, beyond = listing.limit_of(query)
     is_detailed = query.get('detailed', '0').lower() in ('1', 'true')
     found = req.services.usage_reports.find(
         reports.ReportQuery(
@@ -29,8 +30,7 @@ def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
             now,
             project_id,
             query.get('marker'),
-            # One more than requested: it tells whether there is a next page.
-            None if limit is None else limit + 1,
+            beyond,
         )
     )
     return listing.Listing(
@@ -39,9 +39,6 @@ def index(req: LeaseRequest, query: dict[str, str]) -> listing.Listing:
         limit,
         lambda last: req.next_link(query, last['tenant_id']),
     )
-
-
-INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
 def _project(req: LeaseRequest, query: dict[str, str]) -> str | None:

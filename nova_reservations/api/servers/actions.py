@@ -86,24 +86,18 @@ def install() -> None:
     Decision 0025: doc/source/decisions/0025-nobody-else-is-named
     """
     for method, wrapper in (
-        ('live_migrate', _live_migrate),
-        ('evacuate', _evacuate),
+        ('live_migrate', functools.partial(_move, 'host_name')),
+        ('evacuate', functools.partial(_move, 'host')),
         ('resize', _resize),
     ):
         wrapt.wrap_function_wrapper(compute_api, f'API.{method}', wrapper)
 
 
-def _live_migrate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+def _move(target: str, wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    """:param target: the argument that names a host"""
     if judge := _judge.get():
         asked = hooks.arguments(wrapped, args, kwargs)
-        _check_forced(judge, asked, asked['host_name'])
-    return wrapped(*args, **kwargs)
-
-
-def _evacuate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
-    if judge := _judge.get():
-        asked = hooks.arguments(wrapped, args, kwargs)
-        _check_forced(judge, asked, asked['host'])
+        _check_forced(judge, asked, asked[target])
     return wrapped(*args, **kwargs)
 
 

@@ -6,8 +6,6 @@ this thread, the server is recorded with the lease.
 """
 
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import contextvars
 import dataclasses
 import datetime
@@ -172,8 +170,11 @@ class _Making:
     def ask(self, request: webob.Request, application: Any) -> webob.Response:
         try:
             self._leases.receive(self._lease, self._now())
-            with self._recording():
+            token = _record.set(self._record)
+            try:
                 answer = request.get_response(application)
+            finally:
+                _record.reset(token)
         except Exception:
             self._refuse()
             raise
@@ -184,14 +185,6 @@ class _Making:
         if self.refusal is not None:
             raise self.refusal
         return answer
-
-    @contextlib.contextmanager
-    def _recording(self) -> Iterator[None]:
-        token = _record.set(self._record)
-        try:
-            yield
-        finally:
-            _record.reset(token)
 
     def _record(self, server_uuid: str) -> None:
         try:

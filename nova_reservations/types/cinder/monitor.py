@@ -3,7 +3,6 @@
 
 from collections.abc import Collection
 import datetime
-from typing import ClassVar
 
 from nova_reservations.objects import pool as pools
 from nova_reservations.plugins.monitors import base
@@ -14,7 +13,7 @@ class VolumeMonitor(base.Monitor):
     cinder-volume service of the backend is down or disabled, because Cinder
     then puts no volumes there."""
 
-    resource_type: ClassVar[str] = pools.VOLUME
+    resource_type = pools.VOLUME
 
     def check_states(
         self, known: Collection[str], now: datetime.datetime

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import ClassVar
 
 from oslo_log import log
 
@@ -58,9 +57,9 @@ class Pools(audited.Audited, checked.Checked):
     Decision 0054: doc/source/decisions/0054-volumes
     """
 
-    resource_type: ClassVar[str | None] = pools.VOLUME
-    check_name: ClassVar[str] = 'Volumes'
-    nouns: ClassVar[tuple[str, str]] = 'storage pool', 'storage pools'
+    resource_type = pools.VOLUME
+    check_name = 'Volumes'
+    nouns = 'storage pool', 'storage pools'
 
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str

@@ -4,7 +4,6 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -19,8 +18,8 @@ class Storage(pools.Pools):
     """Whole pools: the project creates volumes in them itself, as many as
     there is room for."""
 
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(pools.PROPERTIES)
-    update_schema: ClassVar[Mapping[str, Any]] = schema
+    schema = schemas.closed(pools.PROPERTIES)
+    update_schema = schema
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         return pools.common(asked)

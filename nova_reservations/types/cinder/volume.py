@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -28,10 +27,8 @@ class Volume(pools.Pools):
 
     The project's quota of the volume types is what it was promised."""
 
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'size_gb'
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
+    schema = schemas.closed(_PROPERTIES, 'size_gb')
+    update_schema = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         size = int(asked['size_gb'])

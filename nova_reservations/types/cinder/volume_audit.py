@@ -5,7 +5,6 @@ If no pool can be leased, Cinder is not asked.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -170,14 +169,11 @@ class VolumeAudit:
             yield Finding(
                 f'Volume type {each.name} is of no lease any more'
                 + ''.join(keeping),
-                self._delete(each),
+                functools.partial(self._delete, each),
             )
 
-    def _delete(self, volume_type: ports.VolumeType) -> Callable[[], None]:
-        def repair() -> None:
-            self.volumes.delete_type(volume_type, check=lambda: None)
-
-        return repair
+    def _delete(self, volume_type: ports.VolumeType) -> None:
+        self.volumes.delete_type(volume_type, check=lambda: None)
 
 
 def _promised(

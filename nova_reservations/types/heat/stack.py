@@ -2,7 +2,6 @@
 """Stacks of Heat: the resource type ``virtual:stack``."""
 
 from collections import Counter
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -75,11 +74,9 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
     Decision 0058: doc/source/decisions/0058-stacks
     """
 
-    check_name: ClassVar[str] = 'Stacks'
-    nouns: ClassVar[tuple[str, str]] = 'stack', 'stacks'
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'template'
-    )
+    check_name = 'Stacks'
+    nouns = 'stack', 'stacks'
+    schema = schemas.closed(_PROPERTIES, 'template')
     update_schema: ClassVar[Mapping[str, Any]] = {
         **schemas.closed(_PROPERTIES),
         'dependentRequired': {'parameters': ['template']},
@@ -379,7 +376,8 @@ class Stack(complex_types.Complex, audited.Audited, checked.Checked):
         # The owner may have updated the stack with resources of any type, on
         # which Heat would act with our token.
         token_checks.check(self.cloud.stacks, booking.lease.project_id)
-        return _ENDS[action](self.cloud.stacks, found, booking.check)
+        act = _suspend if action == SUSPEND else _delete
+        return act(self.cloud.stacks, found, booking.check)
 
     def usage(
         self,
@@ -458,12 +456,3 @@ def _suspend(
     if found.status == 'IN_PROGRESS':
         return base.Waiting('Heat suspends its stack')
     return None
-
-
-_ENDS: Mapping[
-    str,
-    Callable[
-        [ports.Stacks, ports.Stack, ports.Check],
-        base.Waiting | None,
-    ],
-] = {DELETE: _delete, SUSPEND: _suspend}

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -50,24 +49,22 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     Decision 0050: doc/source/decisions/0050-addresses
     """
 
-    resource_type: ClassVar[str] = addresses.FLOATING_IP
-    noun: ClassVar[str] = 'floating IP'
-    noun_at: ClassVar[str] = 'Floating IP'
-    nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
-    place: ClassVar[str] = 'address'
-    enrolled_by: ClassVar[str] = '.../floatingips'
-    given_properties: ClassVar[Collection[str]] = (
+    resource_type = addresses.FLOATING_IP
+    noun = 'floating IP'
+    noun_at = 'Floating IP'
+    nouns = 'floating IP', 'floating IPs'
+    place = 'address'
+    enrolled_by = '.../floatingips'
+    given_properties = (
         addresses.NETWORK,
         addresses.SUBNET,
     )
     # The values are networks, and not every project may see each of them.
     # Requests name a network as network_id; look_up_all() checks that it is
     # visible to the project.
-    hidden_properties: ClassVar[Collection[str]] = given_properties
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'network_id', 'amount'
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
+    hidden_properties = given_properties
+    schema = schemas.closed(_PROPERTIES, 'network_id', 'amount')
+    update_schema = schemas.closed(_PROPERTIES)
 
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str

@@ -4,7 +4,6 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
-from typing import ClassVar
 
 from nova_reservations import ports
 from nova_reservations.objects import address as addresses
@@ -18,7 +17,7 @@ class FloatingIPMonitor(base.Monitor):
     It has also failed if somebody uses it without a lease: an administrator
     can create a floating IP, or a port, with any address."""
 
-    resource_type: ClassVar[str] = addresses.FLOATING_IP
+    resource_type = addresses.FLOATING_IP
 
     def check_held(
         self,
@@ -51,7 +50,7 @@ class NetworkMonitor(base.Monitor):
     is down while no agent of its physical network is alive, provided that
     Neutron has agents for that physical network."""
 
-    resource_type: ClassVar[str] = segments.NETWORK
+    resource_type = segments.NETWORK
 
     def check_held(
         self,

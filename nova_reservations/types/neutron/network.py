@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import ClassVar
 from typing import TypeVar
 
 from oslo_log import log
@@ -58,18 +57,16 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     Decision 0053: doc/source/decisions/0053-networks
     """
 
-    noun: ClassVar[str] = 'network'
-    noun_at: ClassVar[str] = 'Network on VLAN'
-    nouns: ClassVar[tuple[str, str]] = 'network', 'networks'
-    place: ClassVar[str] = 'VLAN'
-    resource_type: ClassVar[str] = segments.NETWORK
-    enrolled_by: ClassVar[str] = '.../networks'
-    given_properties: ClassVar[Collection[str]] = segments.FACTS
-    wants_lease_servers: ClassVar[bool] = True
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'network_name'
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
+    noun = 'network'
+    noun_at = 'Network on VLAN'
+    nouns = 'network', 'networks'
+    place = 'VLAN'
+    resource_type = segments.NETWORK
+    enrolled_by = '.../networks'
+    given_properties = segments.FACTS
+    wants_lease_servers = True
+    schema = schemas.closed(_PROPERTIES, 'network_name')
+    update_schema = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         params = {

@@ -44,7 +44,7 @@ class InNeutron(audited.Audited, checked.Checked, enrols.Enrols, Generic[M]):
     """
 
     resource_type: ClassVar[str]
-    check_name: ClassVar[str] = 'Neutron'
+    check_name = 'Neutron'
     noun: ClassVar[str]
     place: ClassVar[str]
     noun_at: ClassVar[str]

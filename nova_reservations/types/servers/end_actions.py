@@ -91,9 +91,7 @@ def grace(params: Mapping[str, Any]) -> datetime.timedelta:
 
 
 def leave(
-    servers: Collection[ports.Server],
-    booking: base.Booking,
-    cloud: ports.Cloud,
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> Mapping[str, objects.Reason]:
     """Remove servers from their hosts by the end action of the reservation.
 
@@ -126,12 +124,7 @@ def leave(
         and server.uuid not in told
     ]
     refused = cloud.servers.stop_servers(stopping, booking.order())
-    told |= {
-        server.uuid: refused[server.uuid].after('does not stop: ')
-        if server.uuid in refused
-        else _plain('is to stop')
-        for server in stopping
-    }
+    told |= told_of(stopping, refused, 'does not stop: ', 'is to stop')
     leaving = [server for server in servers if server.uuid not in told]
     action = reservation.params.get('end_action', DELETE)
     return told | _ACTIONS[action](leaving, booking, cloud)
@@ -150,9 +143,7 @@ def is_between(server: ports.Server, now: datetime.datetime) -> bool:
 
 
 def _let_go(
-    servers: Collection[ports.Server],
-    booking: base.Booking,
-    cloud: ports.Cloud,
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> Told:
     resized = [
         server
@@ -161,34 +152,32 @@ def _let_go(
     ]
     refused = cloud.servers.confirm_resizes(resized, booking.order())
     told = {server.uuid: _plain('is being moved out') for server in servers}
-    return told | {
-        server.uuid: refused[server.uuid].after(
-            'was moved out, and its resize can not be confirmed: '
-        )
-        if server.uuid in refused
-        else _plain('was moved out, and its resize is being confirmed')
-        for server in resized
-    }
+    return told | told_of(
+        resized,
+        refused,
+        'was moved out, and its resize can not be confirmed: ',
+        'was moved out, and its resize is being confirmed',
+    )
 
 
 def delete(
-    servers: Collection[ports.Server],
-    booking: base.Booking,
-    cloud: ports.Cloud,
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> Told:
     refused = cloud.servers.delete_servers(
         servers, booking.check, now=booking.now
     )
-    return told_of(servers, refused, 'be deleted', 'is being deleted')
+    return told_of(
+        servers, refused, 'can not be deleted: ', 'is being deleted'
+    )
 
 
 def _shelve(
-    servers: Collection[ports.Server],
-    booking: base.Booking,
-    cloud: ports.Cloud,
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> Told:
     refused = cloud.servers.shelve_servers(servers, last_order(booking))
-    return told_of(servers, refused, 'be shelved', 'is being shelved')
+    return told_of(
+        servers, refused, 'can not be shelved: ', 'is being shelved'
+    )
 
 
 def _migrate(
@@ -213,12 +202,16 @@ def last_order(booking: base.Booking) -> ports.Order:
 def told_of(
     servers: Servers,
     refused: Mapping[str, objects.Reason],
-    wish: str,
+    refusal: str,
     progress: str,
 ) -> Told:
-    """Return what becomes of servers of which Nova has refused some."""
+    """Return what becomes of servers of which Nova has refused some.
+
+    :param refusal: what is said before the reason
+    :param progress: what is said of the others
+    """
     return {
-        server.uuid: refused[server.uuid].after(f'can not {wish}: ')
+        server.uuid: refused[server.uuid].after(refusal)
         if server.uuid in refused
         else _plain(progress)
         for server in servers

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import dataclasses
 import json
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -34,10 +33,8 @@ FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
 class FlavorInstance(slots.Slots):
     """Servers of the size of an existing flavor."""
 
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'flavor_id', 'amount', 'affinity'
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
+    schema = schemas.closed(_PROPERTIES, 'flavor_id', 'amount', 'affinity')
+    update_schema = schemas.closed(_PROPERTIES)
 
     def look_up(
         self, asked: Mapping[str, Any], project_id: str

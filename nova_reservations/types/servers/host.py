@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -68,13 +67,9 @@ class PhysicalHost(shrinks.Shrinks, offered.WithServers):
     an earlier lease still has one of the hosts.
     """
 
-    shareable: ClassVar[bool] = True
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        _PROPERTIES, 'min', 'max'
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        {**_PROPERTIES, 'release_hosts': _RELEASED}
-    )
+    shareable = True
+    schema = schemas.closed(_PROPERTIES, 'min', 'max')
+    update_schema = schemas.closed({**_PROPERTIES, 'release_hosts': _RELEASED})
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         minimum, maximum = int(asked['min']), int(asked['max'])

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -26,7 +25,7 @@ _PROPERTIES = {
 class VirtualInstance(slots.Slots):
     """Servers of a size that the request gives."""
 
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
+    schema = schemas.closed(
         _PROPERTIES,
         'vcpus',
         'memory_mb',
@@ -35,7 +34,7 @@ class VirtualInstance(slots.Slots):
         'affinity',
         'resource_properties',
     )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
+    update_schema = schemas.closed(_PROPERTIES)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         params = {

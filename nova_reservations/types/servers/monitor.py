@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -26,7 +25,7 @@ class ComputeMonitor(base.Monitor):
     host, because a late notification would report an old state.
     """
 
-    resource_type: ClassVar[str] = objects.HOST
+    resource_type = objects.HOST
 
     @property
     def subscriptions(self) -> Sequence[base.Subscription]:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
-from typing import ClassVar
 
 from oslo_config import cfg
 
@@ -55,11 +54,9 @@ class Server(offered.WithServers):
     :ivar place: handles the slots of servers with a guaranteed place.
     """
 
-    schema: ClassVar[Mapping[str, Any]] = schemas.closed(
-        {**_PROPERTIES, 'guaranteed': {'type': 'boolean'}}
-    )
-    update_schema: ClassVar[Mapping[str, Any]] = schemas.closed(_PROPERTIES)
-    comes_alone: ClassVar[bool] = True
+    schema = schemas.closed({**_PROPERTIES, 'guaranteed': {'type': 'boolean'}})
+    update_schema = schemas.closed(_PROPERTIES)
+    comes_alone = True
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         super().__init__(cloud, conf)
@@ -203,13 +200,24 @@ class Server(offered.WithServers):
         }
 
     def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
+        params = reservation.params
         servers = [server.uuid for server in reservation.servers]
-        return {
-            **_shown(reservation),
+        shown = {
+            'on_end': params['on_end'],
+            'before_end': offered.chosen(reservation),
+            'guaranteed': params['guaranteed'],
             'resource_type': SHOWN_AS,
             'resource_id': servers[0] if servers else reservation.id,
             'servers': servers,
         }
+        if _is_guaranteed(reservation):
+            shown |= {
+                'amount': params['amount'],
+                'vcpus': params['flavor']['vcpus'],
+                'memory_mb': params['flavor']['memory_mb'],
+                'disk_gb': params['flavor']['root_gb'],
+            }
+        return shown
 
 
 def _is_guaranteed(reservation: objects.Reservation) -> bool:
@@ -221,22 +229,3 @@ def _with_servers(booking: base.Booking) -> base.Booking:
     servers in ``servers``."""
     living = frozenset(booking.reservation.living)
     return dataclasses.replace(booking, servers=living, chosen=living)
-
-
-def _shown(reservation: objects.Reservation) -> dict[str, Any]:
-    """Return the part of the params that users may see."""
-    params = reservation.params
-    shown = {
-        'on_end': params['on_end'],
-        'before_end': offered.chosen(reservation),
-        'guaranteed': params['guaranteed'],
-    }
-    if not _is_guaranteed(reservation):
-        return shown
-    return {
-        **shown,
-        'amount': params['amount'],
-        'vcpus': params['flavor']['vcpus'],
-        'memory_mb': params['flavor']['memory_mb'],
-        'disk_gb': params['flavor']['root_gb'],
-    }

@@ -142,7 +142,7 @@ def end(
             and (action == DELETE or not _is_worthless(server, wanted))
         ]
         try:
-            told |= _ACTIONS[action](ready, wanted, booking, cloud)
+            told |= _act(action, ready, booking, cloud, CREATE_IMAGE in wanted)
         except exception.CloudRefused as error:
             return base.Waiting(error.public)
     return _waiting(servers, told)
@@ -210,46 +210,31 @@ def _shelve(
     )
 
 
-def _save(
+def _act(
+    action: str,
     servers: Collection[ports.Server],
-    wanted: Collection[str],
     booking: base.Booking,
     cloud: ports.Cloud,
+    keep_images: bool,
 ) -> dict[str, objects.Reason]:
+    """Ask Nova for the next step of an end action; return what the servers
+    wait for.
+
+    :raises: CloudRefused
+    """
     order = end_actions.last_order(booking)
-    outcome = cloud.servers.save_servers(servers, order)
-    return _said(outcome, 'saved')
-
-
-def _suspend(
-    servers: Collection[ports.Server],
-    wanted: Collection[str],
-    booking: base.Booking,
-    cloud: ports.Cloud,
-) -> dict[str, objects.Reason]:
-    order = end_actions.last_order(booking)
-    outcome = cloud.servers.suspend_servers(servers, order)
-    return _said(outcome, 'suspended')
-
-
-def _delete(
-    servers: Collection[ports.Server],
-    wanted: Collection[str],
-    booking: base.Booking,
-    cloud: ports.Cloud,
-) -> dict[str, objects.Reason]:
+    if action == CREATE_IMAGE:
+        return _said(cloud.servers.save_servers(servers, order), 'saved')
+    if action == SUSPEND:
+        return _said(
+            cloud.servers.suspend_servers(servers, order), 'suspended'
+        )
     refused = cloud.servers.delete_servers(
-        servers,
-        booking.check,
-        keep_images=CREATE_IMAGE in wanted,
-        now=booking.now,
+        servers, booking.check, keep_images=keep_images, now=booking.now
     )
     return end_actions.told_of(
-        servers, refused, 'be deleted', 'is being deleted'
+        servers, refused, 'can not be deleted: ', 'is being deleted'
     )
-
-
-_ACTIONS = {CREATE_IMAGE: _save, SUSPEND: _suspend, DELETE: _delete}
 
 
 def _said(outcome: ports.Outcome, what: str) -> dict[str, objects.Reason]:

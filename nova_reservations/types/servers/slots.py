@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
 from typing import Any
-from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -76,7 +75,7 @@ PROPERTIES: Mapping[str, Any] = {
 
 
 class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
-    shareable: ClassVar[bool] = True
+    shareable = True
 
     @abc.abstractmethod
     def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:
@@ -161,20 +160,15 @@ class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
 
     def heal(self, booking: base.Booking) -> None:
         self.start(booking)
-        occupancy = self._servers_left(booking)
+        occupancy = self._servers_on(booking, booking.left)
         evacuation.evacuate(booking, occupancy.servers, self.cloud, self.conf)
 
     def move_servers(self, booking: base.Booking) -> Mapping[int, str]:
-        occupancy = self._servers_left(booking)
+        occupancy = self._servers_on(booking, booking.left)
         return moves.move(booking, occupancy.servers, self.cloud)
 
     def unused(self, booking: base.Booking) -> base.Resources:
-        occupancy = self.cloud.slots.servers_in_slots(
-            booking.reservation.id,
-            booking.resources,
-            booking.servers,
-            booking.chosen,
-        )
+        occupancy = self._servers_on(booking, booking.resources)
         if occupancy.leftovers:
             # An occupancy does not tell on which hosts its leftover
             # allocations are, so any host may have one.
@@ -201,7 +195,7 @@ class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
         return [host.id for host in hosts if host.name in names]
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        occupancy = self._servers_left(booking)
+        occupancy = self._servers_on(booking, booking.left)
         taken = {server.host for server in occupancy.servers}
         stranded = evacuation.stranded(
             booking, occupancy.servers, self.cloud, self.conf
@@ -221,12 +215,11 @@ class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
             or (self.cloud.servers.acts_for_projects() and bool(stranded)),
         )
 
-    def _servers_left(self, booking: base.Booking) -> ports.Occupancy:
+    def _servers_on(
+        self, booking: base.Booking, hosts: base.Resources
+    ) -> ports.Occupancy:
         return self.cloud.slots.servers_in_slots(
-            booking.reservation.id,
-            booking.left,
-            booking.servers,
-            booking.chosen,
+            booking.reservation.id, hosts, booking.servers, booking.chosen
         )
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
@@ -242,12 +235,7 @@ class Slots(at_once.MadeAtOnce, with_slots.WithSlots, offered.WithServers):
     def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
         """Return the servers that belong to the reservation, wherever they
         are, and those that have not quite left it yet."""
-        return self.cloud.slots.servers_in_slots(
-            booking.reservation.id,
-            (*booking.resources, *booking.left),
-            booking.servers,
-            booking.chosen,
-        )
+        return self._servers_on(booking, (*booking.resources, *booking.left))
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """End the servers of the reservation, wherever they are by now."""
