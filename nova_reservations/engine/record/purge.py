@@ -169,21 +169,11 @@ class Purge:
     ) -> int:
         done = 0
         for _ in _batches(most):
-            removed = transactions.retry(
-                lambda _: self._removed(remove, before)
-            )
+            removed = transactions.write(self.database, remove, before, ROWS)
             done += removed
             if removed < ROWS:
                 break
         return done
-
-    def _removed(
-        self,
-        remove: Callable[[api.Session, datetime.datetime, int], int],
-        before: datetime.datetime,
-    ) -> int:
-        with self.database.writer() as session:
-            return remove(session, before, ROWS)
 
 
 def _batches(most: int | None) -> Iterator[int]:
