@@ -121,8 +121,7 @@ def _table_args(*args: Any) -> tuple[Any, ...]:
 
 
 def configure() -> None:
-    """Have SQLAlchemy see now, not at the first query, how the classes belong
-    together."""
+    """Have SQLAlchemy look at the classes now, not at the first query."""
     orm.configure_mappers()
 
 

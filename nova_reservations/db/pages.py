@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids in pages, for statements that write many rows by their ids.
+"""Ids in pages, for statements that write many rows by their ids; and the
+place where the next page of a list begins.
 
 If a statement names so many ids that an index is not worth it, MariaDB reads
 the table as a whole, and locks all rows until the commit. If the ids are
@@ -64,6 +65,23 @@ def delete(
     """Delete the rows that have one of the ids in a column."""
     for page in of(ids):
         session.execute(sa.delete(column.table).where(column.in_(page)))
+
+
+def update(
+    session: orm.Session,
+    column: sa.Column[Any],
+    ids: Iterable[Any],
+    *conditions: sa.ColumnElement[bool],
+    **values: Any,
+) -> None:
+    """Write columns of the rows that have one of the ids in a column, and meet
+    the conditions."""
+    for page in of(ids):
+        session.execute(
+            sa.update(column.table)
+            .where(column.in_(page), *conditions)
+            .values(values)
+        )
 
 
 def delete_oldest(

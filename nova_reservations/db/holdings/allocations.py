@@ -280,6 +280,12 @@ def occupied() -> sa.ColumnElement[bool]:
     )
 
 
+def usable() -> sa.ColumnElement[bool]:
+    """Return the condition that the reservation of an allocation can use its
+    resource."""
+    return sa.and_(holds.free(holds.Use.RUN), ~occupied())
+
+
 def of_resource(session: orm.Session, resource_id: int) -> int:
     """Return how many reservations have the resource, or have not left it."""
     return counts.of(

@@ -32,20 +32,20 @@ class Described(NamedTuple):
 
 def members(
     session: orm.Session, resource_type: str, first: int, limit: int
-) -> list[int]:
+) -> dict[int, tuple[holds.Hold, ...]]:
     """Return the ids, sorted, of the resources of the type that are in the
-    pool or fenced for a lease.
+    pool or fenced for a lease -> the reasons that hold them.
 
     :param first: the place in this order at which to begin, from 0
     """
-    query = (
-        sa.select(RESOURCE.c.id)
+    rows = session.execute(
+        sa.select(RESOURCE)
         .where(RESOURCE.c.resource_type == resource_type, hosts.closed())
         .order_by(RESOURCE.c.id)
         .offset(first)
         .limit(limit)
     )
-    return list(session.scalars(query))
+    return {row.id: holds.of(row) for row in rows}
 
 
 def described(

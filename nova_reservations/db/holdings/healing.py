@@ -51,24 +51,16 @@ def mark_unprepared(
             *held_rows.has(ALLOCATION.c),
         )
     )
-    for page in pages.of(session.scalars(holders)):
-        concerned = (
-            LEASE.c.id.in_(page),
-            LEASE.c.status.in_(states.OPEN),
-            LEASE.c.in_nova == sa.true(),
-        )
-        # Only leases that no worker holds become due. A worker that holds one
-        # notices the new version.
-        session.execute(
-            sa.update(LEASE)
-            .where(*concerned, LEASE.c.claimed_by.is_(None))
-            .values(due_at=now)
-        )
-        session.execute(
-            sa.update(LEASE)
-            .where(*concerned)
-            .values(prepared=False, version=LEASE.c.version + 1)
-        )
+    ids = session.scalars(holders).all()
+    concerned = LEASE.c.status.in_(states.OPEN), LEASE.c.in_nova == sa.true()
+    # Only leases that no worker holds become due. A worker that holds one
+    # notices the new version.
+    free = LEASE.c.claimed_by.is_(None)
+    pages.update(session, LEASE.c.id, ids, *concerned, free, due_at=now)
+    version = LEASE.c.version + 1
+    pages.update(
+        session, LEASE.c.id, ids, *concerned, prepared=False, version=version
+    )
 
 
 def needing_repair(
@@ -381,11 +373,6 @@ def vacate(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(*conditions)
     )
     free = {row.id: row.resource_id for row in rows}
-    for page in pages.of(free):
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(ALLOCATION.c.id.in_(page), *conditions)
-            .values(released=True)
-        )
+    pages.update(session, ALLOCATION.c.id, free, *conditions, released=True)
     if free:
         mark_unprepared(session, free.values(), now)

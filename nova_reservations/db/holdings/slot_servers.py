@@ -20,7 +20,6 @@ from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
-from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import hosts
 from nova_reservations.objects import states
 
@@ -176,8 +175,7 @@ def _usable_slots(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             allocations.are_slots(reservation_ids),
             *held_rows.has(ALLOCATION.c),
-            holds.free(holds.Use.RUN),
-            ~allocations.occupied(),
+            allocations.usable(),
         )
         .group_by(ALLOCATION.c.reservation_id)
     )

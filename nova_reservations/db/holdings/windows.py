@@ -83,12 +83,9 @@ def release(
             ALLOCATION.c.released == sa.false(),
         )
     )
-    for page in pages.of(ids):
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(ALLOCATION.c.id.in_(page))
-            .values(released=True, end_date=ended(now))
-        )
+    pages.update(
+        session, ALLOCATION.c.id, ids, released=True, end_date=ended(now)
+    )
 
 
 def give(
@@ -120,12 +117,14 @@ def give(
     }
     former = [row for row in known if row.id not in goes_on.values()]
     _come_back(session, former, window, now)
-    for page in pages.of(goes_on.values()):
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(ALLOCATION.c.id.in_(page))
-            .values(end_date=window.end, leaving_at=None, awaited=None)
-        )
+    pages.update(
+        session,
+        ALLOCATION.c.id,
+        goes_on.values(),
+        end_date=window.end,
+        leaving_at=None,
+        awaited=None,
+    )
     if amounts is not None:
         allocations.forget_amounts(
             session, ALLOCATION.c.id.in_(goes_on.values())
@@ -192,15 +191,10 @@ def _come_back(
         for row in former
         if row.replaced_at is not None and row.id not in again
     ]
-    for page in pages.of(left):
-        session.execute(
-            sa.update(ALLOCATION)
-            .where(ALLOCATION.c.id.in_(page))
-            .values(
-                released=True,
-                given_at=sa.func.coalesce(ALLOCATION.c.given_at, _date(now)),
-            )
-        )
+    given_at = sa.func.coalesce(ALLOCATION.c.given_at, _date(now))
+    pages.update(
+        session, ALLOCATION.c.id, left, released=True, given_at=given_at
+    )
 
 
 def _date(value: datetime.datetime) -> sa.ColumnElement[Any]:

@@ -19,7 +19,6 @@ from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.leases import project_access
-from nova_reservations.db.resources import holds
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -52,9 +51,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             RESOURCE.c.name,
             ALLOCATION.c.exclusive,
             HOST.c.cell,
-            sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
-                'usable'
-            ),
+            allocations.usable().label('usable'),
         )
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
         .outerjoin(HOST, HOST.c.resource_id == RESOURCE.c.id)

@@ -91,12 +91,8 @@ def wake_successors(
             *late,
         )
     )
-    for page in pages.of(session.scalars(waiting)):
-        session.execute(
-            sa.update(LEASE)
-            .where(LEASE.c.id.in_(page), *late)
-            .values(due_at=now)
-        )
+    ids = session.scalars(waiting)
+    pages.update(session, LEASE.c.id, ids, *late, due_at=now)
 
 
 def hurry(
@@ -107,14 +103,12 @@ def hurry(
     A worker that holds a lease looks again when it is done, because it finds
     that the version has changed.
     """
-    for page in pages.of(lease_ids):
-        session.execute(
-            sa.update(LEASE)
-            .where(LEASE.c.id.in_(page))
-            .values(
-                version=LEASE.c.version + 1,
-                due_at=sa.case(
-                    (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
-                ),
-            )
-        )
+    pages.update(
+        session,
+        LEASE.c.id,
+        lease_ids,
+        version=LEASE.c.version + 1,
+        due_at=sa.case(
+            (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
+        ),
+    )

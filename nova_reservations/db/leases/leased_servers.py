@@ -77,14 +77,15 @@ def release(
     now: datetime.datetime,
 ) -> None:
     """Record that the servers no longer belong to their leases."""
-    for page in pages.of(server_uuids):
-        session.execute(
-            sa.update(LEASED)
-            .where(
-                LEASED.c.server_uuid.in_(page), LEASED.c.released_at.is_(None)
-            )
-            .values(released_at=now, updated_at=now)
-        )
+    present = LEASED.c.released_at.is_(None)
+    pages.update(
+        session,
+        LEASED.c.server_uuid,
+        server_uuids,
+        present,
+        released_at=now,
+        updated_at=now,
+    )
 
 
 def release_all(

@@ -96,12 +96,9 @@ def set_braked(
     session: orm.Session, servers: Collection[str], now: datetime.datetime
 ) -> None:
     """Record that the hosts of these servers fail with many others."""
-    for page in pages.of(servers):
-        session.execute(
-            sa.update(LEASED)
-            .where(LEASED.c.server_uuid.in_(page))
-            .values(braked_at=now, updated_at=now)
-        )
+    pages.update(
+        session, LEASED.c.server_uuid, servers, braked_at=now, updated_at=now
+    )
 
 
 def _carriers(

@@ -145,10 +145,8 @@ def begin(
     now: datetime.datetime,
 ) -> None:
     """Let servers that were there before their lease count from now on."""
-    for page in pages.of(_going_on(session, reservation_ids)):
-        session.execute(
-            sa.update(USAGE).where(USAGE.c.id.in_(page)).values(started_at=now)
-        )
+    rows = _going_on(session, reservation_ids)
+    pages.update(session, USAGE.c.id, rows, started_at=now)
 
 
 def end(
@@ -359,11 +357,8 @@ def _end(
     rows: Mapping[int, datetime.datetime],
     at: datetime.datetime,
 ) -> None:
-    for page in pages.of(key for key, began in rows.items() if began < at):
-        session.execute(
-            sa.update(USAGE)
-            .where(USAGE.c.id.in_(page), USAGE.c.ended_at.is_(None))
-            .values(ended_at=at, goes_on=None)
-        )
+    present = USAGE.c.ended_at.is_(None)
+    over = (key for key, began in rows.items() if began < at)
+    pages.update(session, USAGE.c.id, over, present, ended_at=at, goes_on=None)
     never = (key for key, began in rows.items() if began >= at)
     pages.delete(session, USAGE.c.id, never)

@@ -26,7 +26,6 @@ from nova_reservations.db import writes
 from nova_reservations.db.holdings import allocations
 from nova_reservations.db.holdings import held_rows
 from nova_reservations.db.record import server_usage
-from nova_reservations.db.resources import holds
 from nova_reservations.db.resources import inventories
 from nova_reservations.objects import shapes
 from nova_reservations.objects import states
@@ -224,12 +223,7 @@ def _compare(
 
 def _write(session: orm.Session, changes: _Changes) -> None:
     for at, ids in sorted(changes.ended.items()):
-        for page in pages.of(ids):
-            session.execute(
-                sa.update(USAGE)
-                .where(USAGE.c.id.in_(page))
-                .values(ended_at=at)
-            )
+        pages.update(session, USAGE.c.id, ids, ended_at=at)
     pages.delete(session, USAGE.c.id, changes.undone)
     if changes.amounts:
         session.execute(
@@ -270,9 +264,7 @@ def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
             ALLOCATION.c.resource_id,
             ALLOCATION.c.exclusive,
             RESOURCE.c.resource_type,
-            sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
-                'usable'
-            ),
+            allocations.usable().label('usable'),
             *(column.label(name) for name, column in _OF_HOSTS.items()),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)

@@ -138,9 +138,7 @@ def end(session: orm.Session, closing: Closing) -> bool:
 
 def delete(session: orm.Session, resource_id: int) -> None:
     for table in (AWAITED, CLOSING):
-        session.execute(
-            sa.delete(table).where(table.c.resource_id == resource_id)
-        )
+        pages.delete(session, table.c.resource_id, [resource_id])
 
 
 def _change(session: orm.Session, closing: Closing, **columns: Any) -> bool:

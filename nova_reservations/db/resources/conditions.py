@@ -99,14 +99,10 @@ def wait_anew(
     session: orm.Session, ids: Collection[int], now: datetime.datetime
 ) -> None:
     """Count those of the resources that are down as down from now on."""
-    for page in pages.of(ids):
-        session.execute(
-            sa.update(RESOURCE)
-            .where(
-                RESOURCE.c.id.in_(page), RESOURCE.c.hold == states.Hold.DOWN
-            )
-            .values(held_since=now, updated_at=now)
-        )
+    down = RESOURCE.c.hold == states.Hold.DOWN
+    pages.update(
+        session, RESOURCE.c.id, ids, down, held_since=now, updated_at=now
+    )
 
 
 def set_condition(

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.db import writes
 
 FACT = models.table(models.Fact)
@@ -110,6 +111,4 @@ def values(session: orm.Session, name: str, limit: int) -> dict[int, str]:
 
 def delete(session: orm.Session, resource_id: int) -> None:
     """Delete the facts of a host."""
-    session.execute(
-        sa.delete(HOST_FACT).where(HOST_FACT.c.resource_id == resource_id)
-    )
+    pages.delete(session, HOST_FACT.c.resource_id, [resource_id])

@@ -142,9 +142,7 @@ def set_facts(
         .values(**fields.columns(facts, HOST))
     )
     for table in (TRAIT, INVENTORY, NESTED):
-        session.execute(
-            sa.delete(table).where(table.c.resource_id == resource_id)
-        )
+        pages.delete(session, table.c.resource_id, [resource_id])
     _insert_details(session, resource_id, facts)
 
 
@@ -244,9 +242,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
     closings.delete(session, resource_id)
     host_facts.delete(session, resource_id)
     for table in (UNFIT, NESTED, TRAIT, HOST):
-        session.execute(
-            sa.delete(table).where(table.c.resource_id == resource_id)
-        )
+        pages.delete(session, table.c.resource_id, [resource_id])
     resources.delete(session, resource_id)
     counters.increment(session, POOL)
 

@@ -18,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.db import writes
 from nova_reservations.db.resources import inventories
 from nova_reservations.db.resources import resource_rows
@@ -222,7 +223,5 @@ def delete(session: orm.Session, resource_id: int) -> None:
     """Delete a resource that nothing holds any more, with its inventories and
     properties."""
     for table in (RESOURCE_PROPERTY, INVENTORY):
-        session.execute(
-            sa.delete(table).where(table.c.resource_id == resource_id)
-        )
+        pages.delete(session, table.c.resource_id, [resource_id])
     session.execute(sa.delete(RESOURCE).where(RESOURCE.c.id == resource_id))

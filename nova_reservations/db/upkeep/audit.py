@@ -353,8 +353,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
         .where(
             *SETTLED,
             ALLOCATION.c.replaced_at.is_(None),
-            holds.free(holds.Use.RUN),
-            ~allocations.occupied(),
+            allocations.usable(),
             RESOURCE.c.resource_type == objects.HOST,
         )
     ):

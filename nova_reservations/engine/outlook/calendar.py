@@ -64,10 +64,9 @@ class Calendar:
         """
         _check(window)
         with self.database.reader() as session:
-            ids = rows.members(session, self.resource_type, first, limit)
-            known = rows.described(session, ids)
+            members = rows.members(session, self.resource_type, first, limit)
             during = allocations.During(window.start, window.end, now)
-            found = rows.taken(session, ids, during, project_id, MOST + 1)
+            found = rows.taken(session, members, during, project_id, MOST + 1)
         if len(found) > MOST:
             raise exception.InvalidInput(
                 f'More than {MOST} leases are on these hosts between start '
@@ -77,13 +76,8 @@ class Calendar:
         for row in found:
             taken[row.resource_id].append(row)
         return [
-            Host(
-                number,
-                bars.of(taken[key], _held(known[key].holds), window)
-                if key in known
-                else (),
-            )
-            for number, key in enumerate(ids, first + 1)
+            Host(number, bars.of(taken[key], _held(held), window))
+            for number, (key, held) in enumerate(members.items(), first + 1)
         ]
 
     def promised(
