@@ -38,11 +38,6 @@ from nova_reservations.plugins.monitors import base
 LOG = log.getLogger(__name__)
 
 
-Domains = Callable[[Collection[str]], Mapping[str, str]]
-"""Returns name of a resource -> domain of resources that may fail together;
-resources that are left out are one domain."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class _News:
     """A resource whose condition has changed."""
@@ -109,7 +104,7 @@ class Monitoring:
             self._wait_anew(
                 [row for row in known if row.resource.name not in seen], now
             )
-            self.record(monitor.resource_type, changes, now, monitor.domains)
+            self.record(monitor, changes, now)
 
     def _holders(
         self, resource_type: str, now: datetime.datetime
@@ -163,9 +158,7 @@ class Monitoring:
                 for subscription in monitor.subscriptions
             ):
                 changes = monitor.on_notification(event_type, payload, now)
-                self.record(
-                    monitor.resource_type, changes, now, monitor.domains
-                )
+                self.record(monitor, changes, now)
                 if monitor.resource_type == objects.HOST and changes.names:
                     # Servers with a lease of their own may be on the host.
                     with self.database.writer() as session:
@@ -173,12 +166,12 @@ class Monitoring:
 
     def record(
         self,
-        resource_type: str,
+        monitor: base.Monitor,
         changes: base.Changes,
         now: datetime.datetime,
-        domains: Domains = lambda names: {},
     ) -> None:
         """Write the changed conditions of our resources."""
+        resource_type = monitor.resource_type
 
         def judge(row: conditions.KnownResource) -> objects.Condition:
             name = row.resource.name
@@ -201,7 +194,7 @@ class Monitoring:
             resource_type,
             changes.names,
             judge,
-            self._domains(resource_type, domains),
+            self._domains(monitor),
             now,
         )
         _log(resource_type, news)
@@ -224,8 +217,14 @@ class Monitoring:
                 row.condition, reasons[row.resource.name], now
             )
 
+        of_hosts = [
+            monitor
+            for monitor in self.monitors
+            if monitor.resource_type == objects.HOST
+        ]
+        domain_of = self._domains(of_hosts[0]) if of_hosts else {}
         news, masses = self._record(
-            objects.HOST, [*reasons], judge, self._domains(objects.HOST), now
+            objects.HOST, [*reasons], judge, domain_of, now
         )
         for item in news:
             LOG.warning(
@@ -289,24 +288,12 @@ class Monitoring:
 
         return transactions.write(self.database, write)
 
-    def _domains(
-        self, resource_type: str, domains: Domains | None = None
-    ) -> Mapping[str, str]:
-        """Return name -> domain, of all resources of a type; by default of
-        the type's own monitor."""
-        if domains is None:
-            domains = next(
-                (
-                    monitor.domains
-                    for monitor in self.monitors
-                    if monitor.resource_type == resource_type
-                ),
-                lambda names: {},
-            )
+    def _domains(self, monitor: base.Monitor) -> Mapping[str, str]:
+        """Return name -> domain, of all resources of the monitor's type."""
         with self.database.reader() as session:
-            known = conditions.known(session, resource_type)
+            known = conditions.known(session, monitor.resource_type)
         try:
-            return domains([row.resource.name for row in known])
+            return monitor.domains([row.resource.name for row in known])
         except exception.CloudUnavailable as error:
             LOG.warning(
                 'The cells of hosts are not known, all count as one cell: %s',

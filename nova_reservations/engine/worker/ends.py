@@ -232,8 +232,7 @@ class Ends:
 
 
 def _vacate(
-    held: claimed_leases.ClaimedLease,
-    current: Collection[base.Booking],
+    held: claimed_leases.ClaimedLease, current: Collection[base.Booking]
 ) -> None:
     """Give others the resources that the lease has left already, while it
     waits for the rest.

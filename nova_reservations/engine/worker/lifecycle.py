@@ -169,9 +169,7 @@ class Lifecycle(means.UseCase):
         return claimed_leases.read(self.database, claim, self.clock)
 
     def _take(
-        self,
-        step: steps.Step,
-        held: claimed_leases.ClaimedLease,
+        self, step: steps.Step, held: claimed_leases.ClaimedLease
     ) -> steps.Next:
         """:raises: ClaimLost"""
         seen = held.lease
@@ -343,9 +341,7 @@ class Lifecycle(means.UseCase):
         )
 
     def _fail(
-        self,
-        held: claimed_leases.ClaimedLease,
-        reason: objects.Reason,
+        self, held: claimed_leases.ClaimedLease, reason: objects.Reason
     ) -> steps.Next:
         """Record that the start is given up, before anything is undone."""
         held.record(

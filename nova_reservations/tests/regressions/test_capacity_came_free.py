@@ -162,8 +162,9 @@ def a_recovery(region):
 
     def recover():
         region.cloud.recover('one')
+        [monitor] = region.monitoring.monitors
         region.monitoring.record(
-            objects.HOST, base.Changes(recovered=['one']), region.now
+            monitor, base.Changes(recovered=['one']), region.now
         )
 
     return recover
