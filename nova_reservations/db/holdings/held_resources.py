@@ -31,10 +31,10 @@ def of(
     found: dict[str, objects.HeldResources] = {}
     for page in pages.of(reservation_ids):
         amounts, degraded = _amounts(session, page)
-        for key, (count, names) in _names(session, page, most).items():
+        for key, names in _names(session, page).items():
             found[key] = objects.HeldResources(
-                count,
-                tuple(names),
+                len(names),
+                tuple(names[:most]),
                 amounts.get(key, Counter()),
                 degraded.get(key, Counter()),
             )
@@ -42,9 +42,9 @@ def of(
 
 
 def _names(
-    session: orm.Session, page: Collection[str], most: int
-) -> dict[str, tuple[int, list[str]]]:
-    found: dict[str, tuple[int, list[str]]] = {}
+    session: orm.Session, page: Collection[str]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
     for row in session.execute(
         sa.select(ALLOCATION.c.reservation_id, RESOURCE.c.name)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -54,10 +54,7 @@ def _names(
         )
         .order_by(ALLOCATION.c.reservation_id, ALLOCATION.c.resource_id)
     ):
-        count, names = found.get(row.reservation_id, (0, []))
-        if count < most:
-            names.append(row.name)
-        found[row.reservation_id] = count + 1, names
+        found[row.reservation_id].append(row.name)
     return found
 
 

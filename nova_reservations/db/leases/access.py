@@ -4,6 +4,7 @@
 Every function joins the caller's transaction.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
@@ -127,7 +128,8 @@ def owners(
 ) -> dict[str, tuple[str, frozenset[str]]]:
     """Return reservation -> (project, names of resources), if servers may
     land there now."""
-    found: dict[str, tuple[str, set[str]]] = {}
+    projects: dict[str, str] = {}
+    names: dict[str, set[str]] = defaultdict(set)
     for row in session.execute(
         held_rows.by_leases(
             ALLOCATION.c.reservation_id, LEASE.c.project_id, RESOURCE.c.name
@@ -139,11 +141,6 @@ def owners(
             LEASE.c.status.in_(states.LETTING_IN),
         )
     ):
-        _, names = found.setdefault(
-            row.reservation_id, (row.project_id, set())
-        )
-        names.add(row.name)
-    return {
-        reservation_id: (project_id, frozenset(names))
-        for reservation_id, (project_id, names) in found.items()
-    }
+        projects[row.reservation_id] = row.project_id
+        names[row.reservation_id].add(row.name)
+    return {key: (projects[key], frozenset(its)) for key, its in names.items()}

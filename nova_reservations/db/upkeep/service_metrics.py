@@ -7,6 +7,7 @@ Every function joins the caller's transaction.
 
 from collections import Counter
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import counters
 from nova_reservations.db import counts
+from nova_reservations.db import fields
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.db.holdings import held_rows
@@ -39,7 +41,8 @@ _LONG_AGO = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _STUCK = (LEASE.c.due_at > _LONG_AGO, LEASE.c.status == states.Lease.ERROR)
 
 
-class Living(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Living:
     """The number of leases of a kind."""
 
     status: states.Lease
@@ -58,22 +61,16 @@ class Step(NamedTuple):
 
 
 def living(session: orm.Session) -> list[Living]:
-    return [
-        Living(
-            states.Lease(row.status),
-            states.LeaseType(row.lease_type),
-            int(row.number),
+    rows = session.execute(
+        sa.select(
+            LEASE.c.status,
+            LEASE.c.lease_type,
+            sa.func.count().label('number'),
         )
-        for row in session.execute(
-            sa.select(
-                LEASE.c.status,
-                LEASE.c.lease_type,
-                sa.func.count().label('number'),
-            )
-            .where(LEASE.c.status.in_(LIVING))
-            .group_by(LEASE.c.status, LEASE.c.lease_type)
-        )
-    ]
+        .where(LEASE.c.status.in_(LIVING))
+        .group_by(LEASE.c.status, LEASE.c.lease_type)
+    )
+    return [Living(**fields.of(row, Living)) for row in rows]
 
 
 def lacking(session: orm.Session) -> int:
