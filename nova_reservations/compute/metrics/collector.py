@@ -2,7 +2,6 @@
 """Asks the virt driver at each interval, and passes its measurements, and
 those of Nova's audits, to plugins."""
 
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import os
@@ -10,12 +9,12 @@ import threading
 import time
 from typing import Any
 
-from nova import exception as nova_exception
 from oslo_config import cfg
 from oslo_log import log
 
 from nova_reservations import plugin_loader
 from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import driver_reader
 from nova_reservations.compute.metrics import driver_stats
 from nova_reservations.compute.metrics import files
 from nova_reservations.compute.metrics import machine
@@ -25,9 +24,6 @@ from nova_reservations.compute.metrics import servers
 from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
-
-_Way = tuple[str, Callable[[Any], driver_stats.Reading]]
-"""Method of the driver, and how to read what it returns."""
 
 REPORTED = (
     'vcpus',
@@ -64,7 +60,7 @@ class Collector:
         self.host = host
         self._conf = conf
         self.servers = known
-        self._reader = DriverReader(driver)
+        self._reader = driver_reader.DriverReader(driver)
         self._files = files.Files(conf)
         self._history = samples.History()
         # For Nova's volume poll, which runs in another thread.
@@ -267,79 +263,3 @@ class Collector:
             except Exception:
                 # The next round may go better.
                 LOG.exception('A round of measurements failed')
-
-
-class DriverReader:
-    """Asks the virt driver for what it can tell; for what it can't, only
-    once."""
-
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
-        #: The methods that are still tried to measure a server.
-        self._ways: list[_Way] = [
-            ('get_diagnostics', driver_stats.from_dict),
-            ('get_instance_diagnostics', driver_stats.from_object),
-        ]
-        self._host_tells = True
-        self._failed = 0
-        self._failing = False
-
-    def server(self, instance: Any) -> driver_stats.Reading | None:
-        """Return the driver's measurements of a server; None if it has
-        none."""
-        useless: list[_Way] = []
-        for way in tuple(self._ways):
-            method, read = way
-            try:
-                reading = read(getattr(self._driver, method)(instance))
-            except NotImplementedError:
-                self._give_up(way)
-            except (
-                nova_exception.InstanceNotFound,
-                nova_exception.InstanceNotRunning,
-            ):
-                # It is being built, moved or deleted.
-                return None
-            except Exception as error:
-                self._note(method, instance.uuid, error)
-                return None
-            else:
-                if not reading.empty:
-                    for name in useless:
-                        self._give_up(name)
-                    return reading
-                # VMware's dict has nothing that we know, its object has.
-                useless.append(way)
-        return None
-
-    def host_cpu(self) -> dict[str, int] | None:
-        """Return ``get_host_cpu_stats`` of the driver, if it has it."""
-        if not self._host_tells:
-            return None
-        try:
-            stats: dict[str, int] = self._driver.get_host_cpu_stats()
-        except NotImplementedError:
-            LOG.info('The virt driver does not tell of the CPUs of the host')
-            self._host_tells = False
-            return None
-        except Exception as error:
-            self._note('get_host_cpu_stats', 'the host', error)
-            return None
-        return stats
-
-    def sum_up(self) -> None:
-        """End a round: remember whether anything failed in it."""
-        self._failing, self._failed = self._failed > 0, 0
-
-    def _give_up(self, way: _Way) -> None:
-        self._ways.remove(way)
-        if not self._ways:
-            LOG.info('The virt driver does not tell of servers')
-
-    def _note(self, method: str, what: object, error: Exception) -> None:
-        """Log a failure; only the first after a round without failures is a
-        warning."""
-        self._failed += 1
-        first = not self._failing and self._failed == 1
-        level = log.WARNING if first else log.DEBUG
-        LOG.log(level, '%s of %s failed: %s', method, what, error)

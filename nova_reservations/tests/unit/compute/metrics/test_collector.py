@@ -10,6 +10,7 @@ import pytest
 
 from nova_reservations.compute.metrics import base
 from nova_reservations.compute.metrics import collector
+from nova_reservations.compute.metrics import driver_reader
 from nova_reservations.compute.metrics import plugin_thread
 from nova_reservations.compute.metrics import samples
 from nova_reservations.compute.metrics import servers
@@ -184,7 +185,7 @@ def test_a_driver_that_can_not_tell_is_asked_once(
 
 def test_novas_own_base_class_is_such_a_driver(recorder):
     """The drivers of ironic and zvm inherit this method."""
-    interview = collector.DriverReader(virt_driver.ComputeDriver(None))
+    interview = driver_reader.DriverReader(virt_driver.ComputeDriver(None))
     assert interview.server(make_instance()) is None
     assert interview.host_cpu() is None
 
