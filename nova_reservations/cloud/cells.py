@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-from typing import Any
 from typing import Generic
 from typing import TypeAlias
 from typing import TypeVar
@@ -67,10 +66,11 @@ class Answers(Generic[Result]):
 
 def ask(
     concerned: Concerned,
-    function: Callable[..., Sequence[Result]],
-    *args: Any,
+    function: Callable[
+        [nova_context.RequestContext, Sequence[str]], Sequence[Result]
+    ],
 ) -> Answers[Result]:
-    """Call function(context, names, *args) in each of the cells.
+    """Call function(context, names) in each of the cells.
 
     An exception is raised, unless it means that the cell does not answer.
     """
@@ -87,7 +87,7 @@ def ask(
                 nova_context.target_cell(context, cell) as targeted,
             ):
                 return _LINES.to(cell.uuid, cell.identity).ask(
-                    targeted, function, names, *args
+                    targeted, function, names
                 )
         except exception.CloudUnavailable as error:
             return error
@@ -95,9 +95,7 @@ def ask(
     found: list[Result] = []
     unheard: set[str] = set()
     silent = []
-    for (_, names), answer in zip(
-        concerned, parallel.each(put, concerned), strict=True
-    ):
+    for (_, names), answer in parallel.pairs(put, concerned):
         if isinstance(answer, exception.CloudUnavailable):
             silent.append(answer)
             unheard |= set(names)

@@ -52,3 +52,10 @@ def each(
                 items,
             )
         )
+
+
+def pairs(
+    function: Callable[[Item], Result], items: Collection[Item]
+) -> list[tuple[Item, Result]]:
+    """Return each item with its result of each()."""
+    return list(zip(items, each(function, items), strict=True))

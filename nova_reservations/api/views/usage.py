@@ -48,9 +48,7 @@ def _lease(lease: reports.LeaseUsage, unit: str | None) -> dict[str, Any]:
         'lease_type': lease.lease_type,
         'state': 'active' if lease.ended_at is None else 'ended',
         'started_at': dates.show(lease.started_at),
-        'ended_at': None
-        if lease.ended_at is None
-        else dates.show(lease.ended_at),
+        'ended_at': lease.ended_at and dates.show(lease.ended_at),
         'hours': _hours(lease.seconds),
         'reserved': _all_hours(lease.reserved),
         'degraded': _all_hours(lease.degraded),

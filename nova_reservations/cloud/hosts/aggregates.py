@@ -111,13 +111,10 @@ class Aggregates:
     def provider_aggregates(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Collection[str]]:
-        found = parallel.each(
-            placement.aggregates, [host.uuid for host in hosts]
+        found = parallel.pairs(
+            lambda host: placement.aggregates(host.uuid), hosts
         )
-        return {
-            host.name: aggregates
-            for host, aggregates in zip(hosts, found, strict=True)
-        }
+        return {host.name: aggregates for host, aggregates in found}
 
     # Reservations
 
@@ -138,7 +135,9 @@ class Aggregates:
         changes = placement.set_members(
             reservation_id, [host.uuid for host in hosts], check
         )
-        self._tell_schedulers(reservation_id)
+        # As the database has it now: if two workers add hosts at the same
+        # time, neither of them knows all hosts.
+        self._cast('update_aggregates', aggregates=[_whole(reservation_id)])
         return changes
 
     @errors.translated()
@@ -233,11 +232,6 @@ class Aggregates:
         if aggregate is not None:
             fences.current()()
             _set_metadata(aggregate, {DATABASE_KEY: database})
-
-    def _tell_schedulers(self, uuid: str) -> None:
-        """Cast the aggregate as the database has it now: if two workers add
-        hosts at the same time, neither of them knows all hosts."""
-        self._cast('update_aggregates', aggregates=[_whole(uuid)])
 
     def _tell_schedulers_of_pool(self, uuid: str) -> None:
         """Cast the pool only if it has metadata of others.
@@ -423,13 +417,13 @@ def _remove_members(
     has changed their generations."""
     check = parallel.checked_together(check)
     leaving = sorted(placement.generations(aggregate).keys() & set(providers))
-    changes = parallel.each(
+    changes = parallel.pairs(
         lambda each: placement.leave_aggregate(each, aggregate, check),
         leaving,
     )
     return {
         provider: change
-        for provider, change in zip(leaving, changes, strict=True)
+        for provider, change in changes
         if change is not None and change.before != change.after
     }
 

@@ -29,6 +29,7 @@ from nova_reservations.cloud.hosts import aggregates as leased
 from nova_reservations.cloud.hosts import host_specs
 from nova_reservations.cloud.placement import placement
 from nova_reservations.cloud.placement import provider_trees
+from nova_reservations.cloud.servers import find
 from nova_reservations.objects import requirements
 
 CPU_INFO_LENGTH = 16_383
@@ -75,7 +76,7 @@ class Hosts:
         # cached.
         unknown = sorted(generations.keys() - self._service_hosts.keys())
         if unknown:
-            answers = cells.ask(cells.everywhere(unknown), _nodes)
+            answers = cells.ask(cells.everywhere(unknown), find.nodes)
             self._service_hosts |= {
                 node.uuid: node.host for node in answers.found
             }
@@ -104,7 +105,8 @@ class Hosts:
         names = {host.name for host in hosts}
         uuids = [host.uuid for host in hosts]
         nodes = cells.ask(
-            cells.of_hosts(names), lambda context, _: _nodes(context, uuids)
+            cells.of_hosts(names),
+            lambda context, _: find.nodes(context, uuids),
         ).all()
         providers = parallel.each(
             lambda uuid: placement.provider(uuid, uuid not in as_if_empty),
@@ -131,14 +133,10 @@ class Hosts:
     def without_provider(
         self, hosts: Collection[objects.Resource]
     ) -> Collection[str]:
-        there = parallel.each(
-            provider_trees.exists, [host.uuid for host in hosts]
+        there = parallel.pairs(
+            lambda host: provider_trees.exists(host.uuid), hosts
         )
-        return {
-            host.name
-            for host, exists in zip(hosts, there, strict=True)
-            if not exists
-        }
+        return {host.name for host, exists in there if not exists}
 
     def unusable(
         self, hosts: Collection[objects.Resource]
@@ -178,7 +176,13 @@ class Hosts:
         self, now: datetime.datetime
     ) -> Mapping[str, Mapping[str, ports.ComputeService]]:
         found: dict[str, dict[str, ports.ComputeService]] = defaultdict(dict)
-        answers = cells.ask(cells.everywhere(), _services_of_cell)
+        answers = cells.ask(
+            cells.everywhere(),
+            lambda context, _: [
+                (context.cell_uuid, service)
+                for service in _all_services(context)
+            ],
+        )
         mapped = cells.mapped_hosts(
             {service.host for _, service in answers.found}
         )
@@ -254,12 +258,6 @@ def _named(
         for node in found
         if name in (node.host, node.hypervisor_hostname, node.uuid)
     ]
-
-
-def _nodes(
-    context: nova_context.RequestContext, uuids: Sequence[str]
-) -> list[nova_objects.ComputeNode]:
-    return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
 
 class _Aggregates:
@@ -353,12 +351,6 @@ def _services(
     wanted = set(hosts)
     # Some databases ignore the case of names.
     return [service for service in found if service.host in wanted]
-
-
-def _services_of_cell(
-    context: nova_context.RequestContext, _: Sequence[str]
-) -> list[tuple[str, nova_objects.Service]]:
-    return [(context.cell_uuid, service) for service in _all_services(context)]
 
 
 def _all_services(

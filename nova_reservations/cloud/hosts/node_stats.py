@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from nova import context as nova_context
 from nova import objects
 
 from nova_reservations.cloud import cells
@@ -31,13 +30,11 @@ def of_nodes() -> Sequence[Report]:
 
     :raises: CloudUnavailable
     """
+    found = cells.ask(
+        cells.everywhere(),
+        lambda context, _: list(objects.ComputeNodeList.get_all(context)),
+    )
     return [
         Report(node.host, node.hypervisor_hostname, node.stats or {})
-        for node in cells.ask(cells.everywhere(), _nodes).all()
+        for node in found.all()
     ]
-
-
-def _nodes(
-    context: nova_context.RequestContext, _: Sequence[str]
-) -> list[objects.ComputeNode]:
-    return list(objects.ComputeNodeList.get_all(context))

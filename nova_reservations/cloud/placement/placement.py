@@ -9,7 +9,6 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 import dataclasses
-import functools
 from typing import Any
 from typing import TypeVar
 from urllib import parse
@@ -91,19 +90,20 @@ def ensure_trait() -> None:
 
 def pool_generations() -> dict[str, int]:
     """Return UUID -> generation of the providers with the pool's trait."""
-    answer = request('get', f'/resource_providers?required={POOL_TRAIT}', 400)
-    if answer.status_code == 400:
-        # Placement does not know the trait, so no provider has it.
-        return {}
-    return {
-        provider['uuid']: provider['generation']
-        for provider in answer.json()['resource_providers']
-    }
+    # 400: placement does not know the trait, so no provider has it.
+    return _generations(f'required={POOL_TRAIT}', 400)
 
 
 def generations(aggregate: str) -> dict[str, int]:
     """Return UUID -> generation of the providers in the aggregate."""
-    answer = request('get', f'/resource_providers?member_of={aggregate}')
+    return _generations(f'member_of={aggregate}')
+
+
+def _generations(wanted: str, *none: int) -> dict[str, int]:
+    """:param none: the statuses that mean that there is no such provider"""
+    answer = request('get', f'/resource_providers?{wanted}', *none)
+    if answer.status_code in none:
+        return {}
     return {
         provider['uuid']: provider['generation']
         for provider in answer.json()['resource_providers']
@@ -135,18 +135,17 @@ def leave_aggregate(
 
 def aggregates(provider: str) -> frozenset[str]:
     """Return the aggregates that the provider is in; none if it is gone."""
-    answer = request('get', f'/resource_providers/{provider}/aggregates', 404)
-    return frozenset(
-        answer.json()['aggregates'] if answer.status_code == 200 else ()
-    )
+    return _items(provider, 'aggregates')
 
 
 def traits(provider: str) -> frozenset[str]:
     """Return the traits of the provider; none if it is gone."""
-    answer = request('get', f'/resource_providers/{provider}/traits', 404)
-    return frozenset(
-        answer.json()['traits'] if answer.status_code == 200 else ()
-    )
+    return _items(provider, 'traits')
+
+
+def _items(provider: str, kind: str) -> frozenset[str]:
+    answer = request('get', f'/resource_providers/{provider}/{kind}', 404)
+    return frozenset(answer.json()[kind] if answer.status_code == 200 else ())
 
 
 def roots(providers: Iterable[str]) -> list[str]:
@@ -307,19 +306,13 @@ def inventory_of(
 def consumers(root: str) -> set[str]:
     """Return the consumers of all providers in the tree."""
     tree = request('get', f'/resource_providers?in_tree={root}').json()
-    held = (
-        request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
-        for node in tree['resource_providers']
-    )
-    return functools.reduce(
-        set.union,
-        (
-            set(answer.json()['allocations'])
-            for answer in held
-            if answer.status_code == 200
-        ),
-        set(),
-    )
+    found: set[str] = set()
+    for node in tree['resource_providers']:
+        url = f'/resource_providers/{node["uuid"]}/allocations'
+        answer = request('get', url, 404)
+        if answer.status_code == 200:
+            found.update(answer.json()['allocations'])
+    return found
 
 
 def keep_allocations(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers in Nova: queries, and requests that change them."""
 
+from functools import partial
+
 from oslo_config import cfg
 
 from nova_reservations import ports
@@ -33,28 +35,28 @@ class Servers:
         self.in_flight = builds.in_flight
         self.about_to_move = builds.about_to_move
         self.servers_with_alternates = builds.servers_with_alternates
-        self.find_room = room.RoomFinder(hosts).find_room
+        self.find_room = partial(room.find_room, hosts)
         # They leave their hosts
         shelves = forgotten.Shelves(nova, conf)
         leaving = actions.Actions(nova, shelves)
         self.release_claims = find.release_claims
         self.delete_servers = leaving.delete_servers
-        self.stop_servers = requests.Asked(leaving.stop)
-        self.shelve_servers = requests.Asked(leaving.shelve)
-        self.confirm_resizes = requests.Asked(leaving.confirm)
-        self.migrate_servers = requests.Awaited(leaving.migrate)
+        self.stop_servers = partial(requests.asked, leaving.stop)
+        self.shelve_servers = partial(requests.asked, leaving.shelve)
+        self.confirm_resizes = partial(requests.asked, leaving.confirm)
+        self.migrate_servers = partial(requests.awaited, leaving.migrate)
         # They rest, and come back
         resting = shelving.Shelving(nova, shelves)
-        self.unshelve_servers = requests.Awaited(resting.unshelve)
-        self.snapshot_servers = requests.Awaited(resting.snapshot)
-        self.save_servers = requests.Awaited(resting.save)
-        self.suspend_servers = requests.Awaited(resting.suspend)
+        self.unshelve_servers = partial(requests.awaited, resting.unshelve)
+        self.snapshot_servers = partial(requests.awaited, resting.snapshot)
+        self.save_servers = partial(requests.awaited, resting.save)
+        self.suspend_servers = partial(requests.awaited, resting.suspend)
         # They are moved for others
         draining = drain.Drain(nova)
         self.drain_servers = draining.drain_servers
         self.settle_servers = draining.settle_servers
         # Their host is down
-        self.evacuate = evacuate.Evacuation(nova).evacuate
+        self.evacuate = partial(evacuate.evacuate, nova)
         # For whom
         self.acts_for_projects = credentials.are_configured
         self.check_acting = leaving.check_acting

@@ -78,12 +78,12 @@ def servers_with_alternates(
 ) -> Sequence[ports.Server]:
     with errors.translated():
         unplaced = _unplaced(models.BuildRequest.project_id.in_(project_ids))
+    projects = list(project_ids)
     placed = cells.ask(
         cells.of_hosts([host.name for host in hosts]),
-        _of_projects,
-        project_ids,
+        lambda context, _: _with_alternates(context, project_id=projects),
     ).all()
-    found = unplaced.union(placed)
+    found = unplaced.union(instance.uuid for instance in placed)
     ours = found.intersection(recorded).union(
         find.let_in(reservation_id, found)
     )
@@ -114,15 +114,6 @@ def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
                 )
             )
         )
-
-
-def _of_projects(
-    context: nova_context.RequestContext,
-    _: Sequence[str],
-    project_ids: Collection[str],
-) -> list[str]:
-    found = _with_alternates(context, project_id=list(project_ids))
-    return [instance.uuid for instance in found]
 
 
 def _with_alternates(

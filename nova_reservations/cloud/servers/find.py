@@ -94,10 +94,8 @@ def occupancy(
         if instance.host in servers:
             servers[instance.host][instance.uuid] = instance.on(instance.host)
     held: dict[str, set[str]] = {name: set() for name in names}
-    for host, consumers in zip(
-        hosts,
-        parallel.each(placement.consumers, [host.uuid for host in hosts]),
-        strict=True,
+    for host, consumers in parallel.pairs(
+        lambda host: placement.consumers(host.uuid), hosts
     ):
         held[host.name] |= consumers
     leftovers = resolve(held, servers)
@@ -273,7 +271,7 @@ def resolve(
                 if instance.uuid not in held[host]:
                     sources.add((host, instance.uuid))
     moved = sorted({server for _, server in sources})
-    targets = dict(zip(moved, parallel.each(_roots, moved), strict=True))
+    targets = dict(parallel.pairs(_roots, moved))
     for host, server in sources:
         servers[host][server] = dataclasses.replace(
             servers[host][server], moved_to=targets[server]
@@ -310,15 +308,12 @@ def _replaced(hosts: Collection[objects.Resource]) -> set[str]:
         for name, uuid in node_of.items()
         if of_now[name] and uuid not in of_now[name]
     }
+    if not others:
+        return set()
     # A service that has several nodes can leave one to another service.
-    known = _known_nodes(sorted(others.values())) if others else set()
+    found = cells.ask(cells.everywhere(sorted(others.values())), nodes).all()
+    known = {node.uuid for node in found}
     return {name for name, uuid in others.items() if uuid not in known}
-
-
-def _known_nodes(uuids: Sequence[str]) -> set[str]:
-    """Return those of the compute nodes that any service has."""
-    found = cells.ask(cells.everywhere(uuids), nodes).all()
-    return {node.uuid for node in found}
 
 
 def nodes(
@@ -368,8 +363,11 @@ def _of_consumers(
     # After a resize to another cell, the migration is in both.
     away = sorted(set(migrations.values()) - found.keys())
     if away:
-        more = cells.ask(cells.of_servers(away), _with_uuids).all()
-        found |= {instance.uuid: instance for instance in more}
+        more = cells.ask(
+            cells.of_servers(away),
+            lambda context, uuids: instances(context, uuid=list(uuids)),
+        )
+        found |= {instance.uuid: instance for instance in more.all()}
     return [
         *found.values(),
         *(
@@ -393,12 +391,6 @@ def _consuming(
     }
     found = instances(context, uuid=sorted({*consumers, *migrations.values()}))
     return [*found, *migrations.items()]
-
-
-def _with_uuids(
-    context: nova_context.RequestContext, servers: Sequence[str]
-) -> list[Instance]:
-    return instances(context, uuid=list(servers))
 
 
 def instances(

@@ -29,7 +29,11 @@ def naming(text: str, servers: Collection[str]) -> list[str]:
     queries per 500 servers."""
     found: set[str] = set()
     for some in cells.batches(servers):
-        found.update(cells.ask(cells.of_servers(some), _in_cell, text).all())
+        in_cells = cells.ask(
+            cells.of_servers(some),
+            lambda context, uuids: _in_cell(context, uuids, text),
+        )
+        found.update(in_cells.all())
         found.update(_in_requests(text, some))
     return sorted(found)
 

@@ -221,36 +221,25 @@ def running(now: datetime.datetime) -> Clock:
     return clock
 
 
-class Awaited:
-    """A method of the port that asks Nova to change servers, and returns which
-    of them wait and which have failed."""
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-
-    def __call__(
-        self, servers: Collection[ports.Server], order: ports.Order
-    ) -> ports.Outcome:
-        request = Request(
-            order.key,
-            frozenset(server.host for server in servers),
-            running(order.now),
-        )
-        step = functools.partial(self._step, request)
-        return each(step, servers, order.check)
+def awaited(
+    step: Step, servers: Collection[ports.Server], order: ports.Order
+) -> ports.Outcome:
+    """Ask Nova to change servers; return which of them wait, and which have
+    failed."""
+    request = Request(
+        order.key,
+        frozenset(server.host for server in servers),
+        running(order.now),
+    )
+    return each(functools.partial(step, request), servers, order.check)
 
 
-class Asked:
-    """A method of the port that asks Nova to change servers, and returns the
-    reasons why some of them are not changed."""
-
-    def __init__(self, step: Step) -> None:
-        self._awaited = Awaited(step)
-
-    def __call__(
-        self, servers: Collection[ports.Server], order: ports.Order
-    ) -> Mapping[str, objects.Reason]:
-        return reasons(self._awaited(servers, order))
+def asked(
+    step: Step, servers: Collection[ports.Server], order: ports.Order
+) -> Mapping[str, objects.Reason]:
+    """Ask Nova to change servers; return the reasons why some of them are not
+    changed."""
+    return reasons(awaited(step, servers, order))
 
 
 def reasons(outcome: ports.Outcome) -> Mapping[str, objects.Reason]:

@@ -50,57 +50,52 @@ def servers_on(
     return found
 
 
-class RoomFinder:
-    def __init__(self, hosts: ports.Hosts) -> None:
-        self._hosts = hosts
+def find_room(
+    hosts: ports.Hosts,
+    servers: Collection[ports.Server],
+    now: datetime.datetime,
+) -> ports.Destinations:
+    """Return the hosts on which placement has room for the servers.
 
-    def find_room(
-        self, servers: Collection[ports.Server], now: datetime.datetime
-    ) -> ports.Destinations:
-        """Return the hosts on which placement has room for the servers.
-
-        Nova's filters are not run here. If they refuse all hosts, the move
-        fails, and the server stays where it is.
-        """
-        # A server that is being moved is listed on two hosts.
-        uuids = sorted({server.uuid for server in servers})
-        asked = dict(zip(uuids, parallel.each(_ask, uuids), strict=True))
-        roots = sorted(
-            {root for _, found in asked.values() for root in found.roots}
-        )
-        # Hosts in a cell that does not answer are left out.
-        nodes = cells.ask(cells.everywhere(roots), find.nodes).found
-        services = self._hosts.compute_services(
-            now, {node.host for node in nodes}
-        )
-        names = {
-            node.uuid: node.host
-            for node in nodes
-            if node.host in services and services[node.host].is_working
-        }
-        # Servers are only moved within their cell.
-        cells_of = self._hosts.cells_of(
-            {*names.values(), *(server.host for server in servers)}
-        )
-        homes = {server.uuid: cells_of.get(server.host) for server in servers}
-        return ports.Destinations(
-            needs={uuid: needs for uuid, (needs, _) in asked.items()},
-            fits={
-                uuid: [
-                    names[root]
-                    for root in found.roots
-                    if root in names
-                    and cells_of.get(names[root]) == homes[uuid]
-                ]
-                for uuid, (_, found) in asked.items()
-            },
-            free=_least(
-                (names[root], room)
-                for _, found in asked.values()
-                for root, room in found.free.items()
-                if root in names
-            ),
-        )
+    Nova's filters are not run here. If they refuse all hosts, the move
+    fails, and the server stays where it is.
+    """
+    # A server that is being moved is listed on two hosts.
+    uuids = sorted({server.uuid for server in servers})
+    asked = dict(parallel.pairs(_ask, uuids))
+    roots = sorted(
+        {root for _, found in asked.values() for root in found.roots}
+    )
+    # Hosts in a cell that does not answer are left out.
+    nodes = cells.ask(cells.everywhere(roots), find.nodes).found
+    services = hosts.compute_services(now, {node.host for node in nodes})
+    names = {
+        node.uuid: node.host
+        for node in nodes
+        if node.host in services and services[node.host].is_working
+    }
+    # Servers are only moved within their cell.
+    cells_of = hosts.cells_of(
+        {*names.values(), *(server.host for server in servers)}
+    )
+    homes = {server.uuid: cells_of.get(server.host) for server in servers}
+    return ports.Destinations(
+        needs={uuid: needs for uuid, (needs, _) in asked.items()},
+        fits={
+            uuid: [
+                names[root]
+                for root in found.roots
+                if root in names and cells_of.get(names[root]) == homes[uuid]
+            ]
+            for uuid, (_, found) in asked.items()
+        },
+        free=_least(
+            (names[root], room)
+            for _, found in asked.values()
+            for root, room in found.free.items()
+            if root in names
+        ),
+    )
 
 
 def _least(

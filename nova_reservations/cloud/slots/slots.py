@@ -171,10 +171,9 @@ class Slots:
             provider = provider_trees.our_child(host.uuid)
             return slot_classes.set_inventory(provider, name, 0, check)
 
-        gone = parallel.each(take, hosts)
         return {
             host.name
-            for host, is_gone in zip(hosts, gone, strict=True)
+            for host, is_gone in parallel.pairs(take, hosts)
             if not is_gone
         }
 
@@ -261,15 +260,12 @@ class Slots:
     def offered_slots(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Mapping[str, int]]:
+        def offered(host: objects.Resource) -> dict[str, int]:
+            child = provider_trees.our_child(host.uuid)
+            return slot_classes.inventories(child)
+
         found: dict[str, dict[str, int]] = {}
-        for host, inventories in zip(
-            hosts,
-            parallel.each(
-                slot_classes.inventories,
-                [provider_trees.our_child(host.uuid) for host in hosts],
-            ),
-            strict=True,
-        ):
+        for host, inventories in parallel.pairs(offered, hosts):
             for name, total in inventories.items():
                 reservation_id = objects.slots_of(name)
                 if reservation_id is not None:
@@ -299,15 +295,14 @@ def _holders(
 ) -> dict[str, set[str]]:
     """Return service host -> the consumers that hold a slot there."""
     name = objects.slot_class(reservation_id)
-    found = parallel.each(
-        lambda host: slot_classes.holders(
-            provider_trees.our_child(host.uuid), name
-        ),
-        hosts,
-    )
+
+    def holders(host: objects.Resource) -> set[str]:
+        child = provider_trees.our_child(host.uuid)
+        return slot_classes.holders(child, name)
+
     return {
         host.name: consumers
-        for host, consumers in zip(hosts, found, strict=True)
+        for host, consumers in parallel.pairs(holders, hosts)
     }
 
 
@@ -339,9 +334,14 @@ def _with_flavor(
         if hosts
         else cells.of_projects(slot_flavors.projects(flavor))
     )
+    kinds = [flavor.id]
+    found = cells.ask(
+        concerned,
+        lambda context, _: find.instances(context, instance_type_id=kinds),
+    )
     return {
         instance.uuid: instance.on(instance.host or '')
-        for instance in cells.ask(concerned, _of_flavor, flavor.id).all()
+        for instance in found.all()
     }
 
 
@@ -371,9 +371,3 @@ def _with_names(
         )
         for instance, flavor in find.with_flavors(context, uuid=list(uuids))
     ]
-
-
-def _of_flavor(
-    context: nova_context.RequestContext, _: Collection[str], flavor_id: int
-) -> list[find.Instance]:
-    return find.instances(context, instance_type_id=[flavor_id])
