@@ -4,7 +4,6 @@
 from collections.abc import Mapping
 import datetime
 from typing import Any
-from typing import ClassVar
 
 from oslo_config import cfg
 from oslo_log import log
@@ -27,7 +26,7 @@ class Threshold(base.UniformPlugin):
     notification is emitted only when a limit is crossed.
     """
 
-    wants_metadata: ClassVar[bool] = True
+    wants_metadata = True
 
     def __init__(
         self,
