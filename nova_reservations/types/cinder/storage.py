@@ -11,25 +11,25 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import pool
 from nova_reservations.types import base
 from nova_reservations.types import schemas
-from nova_reservations.types.cinder import pools
+from nova_reservations.types.cinder import pool_type
 
 
-class Storage(pools.Pools):
+class Storage(pool_type.Pools):
     """Whole pools: the project creates volumes in them itself, as many as
     there is room for."""
 
-    schema = schemas.closed(pools.PROPERTIES)
+    schema = schemas.closed(pool_type.PROPERTIES)
     update_schema = schema
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return pools.common(asked)
+        return pool_type.common(asked)
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:
         return demand.Demand(
             pool.VOLUME,
             params['amount'],
             params['amount'],
-            pools.leading(params['volume_type']),
+            pool_type.leading(params['volume_type']),
         )
 
     def start(self, booking: base.Booking) -> None:

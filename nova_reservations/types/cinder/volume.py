@@ -11,18 +11,18 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import pool
 from nova_reservations.types import base
 from nova_reservations.types import schemas
-from nova_reservations.types.cinder import pools
+from nova_reservations.types.cinder import pool_type
 
 LARGEST = 1 << 20
 """GiB."""
 
 _PROPERTIES = {
     'size_gb': schemas.whole_number(LARGEST, digits=7),
-    **pools.PROPERTIES,
+    **pool_type.PROPERTIES,
 }
 
 
-class Volume(pools.Pools):
+class Volume(pool_type.Pools):
     """Volumes of one size, which are created for the project at the start.
 
     The project's quota of the volume types is what it was promised."""
@@ -36,14 +36,14 @@ class Volume(pools.Pools):
             raise exception.InvalidInput(
                 f'size_gb must be between 1 and {LARGEST}'
             )
-        return {'size_gb': size, **pools.common(asked)}
+        return {'size_gb': size, **pool_type.common(asked)}
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share:
         return demand.Share(
             pool.VOLUME,
             params['amount'],
             {pool.SIZE: params['size_gb']},
-            requirements=pools.leading(params['volume_type']),
+            requirements=pool_type.leading(params['volume_type']),
         )
 
     def start(self, booking: base.Booking) -> base.Waiting | None:
@@ -80,11 +80,11 @@ class Volume(pools.Pools):
                 booking.database,
             )
             self.cloud.volumes.ensure_type(wanted, booking.check)
-            there = pools.its(booking, known, each)
+            there = pool_type.its(booking, known, each)
             for _ in range(wanted.missing(there)):
                 self.cloud.volumes.create_volume(
                     wanted, booking.lease.name, booking.check
                 )
-        return pools.its(
+        return pool_type.its(
             booking, self.find_volumes(booking), *booking.resources
         )
