@@ -164,8 +164,8 @@ def test_an_answer_says_if_not_all_was_looked_at(region, monkeypatch):
 
 
 @given(
-    st.lists(test_openings.spans(40), max_size=6),
-    test_openings.spans(40),
+    st.lists(test_openings.spans(24), max_size=6),
+    test_openings.spans(24),
     st.integers(0, 3),
 )
 def test_offers_are_accepted_and_no_lease_is_before_the_first(

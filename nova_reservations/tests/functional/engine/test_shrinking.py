@@ -145,10 +145,10 @@ class TestWhatIsGivenBack:
         assert region.hosts_of(lease) == {'one', 'two', 'three'}
 
     def test_a_lease_ends_whatever_might_still_have_come(self, region):
-        lease = region.active_lease(minimum=3, end=60)
+        lease = region.active_lease(minimum=3, end=10)
         begin_to_build(region, lease)
         region.change(lease, release_hosts=['two'])
-        region.forward(until=61)
+        region.forward(until=11)
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.unbuilt == {}
 
