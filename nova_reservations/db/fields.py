@@ -23,6 +23,15 @@ def columns(value: Any, table: sa.FromClause) -> dict[str, Any]:
     }
 
 
+def selected(table: sa.FromClause, *kinds: Any) -> list[sa.ColumnElement[Any]]:
+    """Return the columns of a table that are fields of dataclasses."""
+    return [
+        column
+        for column in table.c
+        if any(column.name in _fields(kind) for kind in kinds)
+    ]
+
+
 def of(row: sa.Row[Any], kind: Any) -> dict[str, Any]:
     """Return the columns of a row that are fields of a dataclass."""
     return known(zip(row._fields, row, strict=True), kind)

@@ -121,7 +121,7 @@ def _measured(subject: su.Subject, then: datetime.datetime) -> Row:
                 f'{HOSTS * LEASES_OF_EACH // 10:,} reservations, p50',
                 statistics.median(checks),
                 's',
-                limit=0.5,
+                limit=0.1,
             ),
             Figure(
                 'a failure seen and healed there, p50',

@@ -80,11 +80,20 @@ def needing_repair(
     holding = held_rows.by_leases(LEASE.c.id).where(
         opened, ALLOCATION.c.replaced_at.is_(None)
     )
+    is_down = RESOURCE.c.down_since.is_not(None)
+    is_disabled = RESOURCE.c.hold == states.Hold.DISABLED
+    is_cordoned = RESOURCE.c.cordoned_at.is_not(None)
+    # These are few, and leases that have not begun may be many.
+    concerned = session.scalars(
+        sa.select(RESOURCE.c.id).where(
+            sa.or_(is_down, is_disabled, is_cordoned)
+        )
+    ).all()
     by_resource = holding.join(
         RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    )
+    ).where(ALLOCATION.c.resource_id.in_(concerned))
     disabled = by_resource.where(
-        RESOURCE.c.hold == states.Hold.DISABLED,
+        is_disabled,
         # A lease that began before the resource was disabled may go on.
         sa.or_(
             LEASE.c.status == states.Lease.PENDING,
@@ -92,8 +101,7 @@ def needing_repair(
         ),
     )
     cordoned = by_resource.where(
-        RESOURCE.c.cordoned_at.is_not(None),
-        LEASE.c.status == states.Lease.PENDING,
+        is_cordoned, LEASE.c.status == states.Lease.PENDING
     )
     if prepared_until is not None:
         disabled = disabled.where(LEASE.c.start_date <= prepared_until)
@@ -101,7 +109,7 @@ def needing_repair(
     ids: set[str] = set()
     for statement in (
         sa.select(LEASE.c.id).where(LEASE.c.degraded == sa.true(), opened),
-        by_resource.where(*begins, RESOURCE.c.down_since.is_not(None)),
+        by_resource.where(*begins, is_down),
         disabled,
         cordoned,
         holding.join(

@@ -51,7 +51,10 @@ def known(
 
     :param held_only: leave out those that nothing is known to be wrong with
     """
-    statement = sa.select(RESOURCE).where(
+    columns = fields.selected(
+        RESOURCE, objects.Resource, objects.Condition, KnownResource
+    )
+    statement = sa.select(*columns).where(
         RESOURCE.c.resource_type == resource_type
     )
     if names is not None:
