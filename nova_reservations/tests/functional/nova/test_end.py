@@ -399,7 +399,7 @@ class EndTest(shared.SharedNova):
         self.stop_host('host1')
         self.now = lease.end_date
         with fixtures.MockPatchObject(
-            self.services.hosts.cloud._cloud.servers,
+            self.services.hosts.cloud._whole.servers,
             'delete_servers',
             return_value={},
         ):
