@@ -69,9 +69,8 @@ class ShortWaits:
 
         :raises: DatabaseUnavailable
         """
-        now = self.now()
         return self._wait(
-            lambda session: access.is_due(session, reservation_id, now)
+            lambda session, now: access.is_due(session, reservation_id, now)
         )
 
     def for_update(self, lease_id: str) -> bool:
@@ -80,7 +79,7 @@ class ShortWaits:
         :raises: DatabaseUnavailable
         """
         return self._wait(
-            lambda session: leases.is_being_updated(session, lease_id)
+            lambda session, _: leases.is_being_updated(session, lease_id)
         )
 
     def for_end(self, resource_id: int) -> bool:
@@ -89,14 +88,19 @@ class ShortWaits:
         :raises: DatabaseUnavailable
         """
         return self._wait(
-            lambda session: leaving.is_left_by_all(session, resource_id)
+            lambda session, _: leaving.is_left_by_all(session, resource_id)
         )
 
-    def _wait(self, goes_on: Callable[[api.Session], bool]) -> bool:
+    def _wait(
+        self, goes_on: Callable[[api.Session, datetime.datetime], bool]
+    ) -> bool:
+        """:param goes_on: also gets the time at which the wait begins"""
         if not self._places.acquire(blocking=False):
             return False
         try:
-            self._watch(goes_on)
+            # A request for which there is no place does not ask for the time.
+            now = self.now()
+            self._watch(lambda session: goes_on(session, now))
             return True
         finally:
             self._places.release()
