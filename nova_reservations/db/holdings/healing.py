@@ -29,6 +29,9 @@ ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 RESOURCE = models.table(models.Resource)
 
+AT_ONCE = 500
+"""The most resources that a query names."""
+
 MONITOR = 'monitor'
 """The task that looks whether resources have failed, or are back."""
 
@@ -76,42 +79,30 @@ def needing_repair(
         but are disabled; cordoned resources matter whenever a lease begins
     """
     begins = [] if until is None else [LEASE.c.start_date <= until]
+    prepares = []
+    if prepared_until is not None:
+        prepares.append(LEASE.c.start_date <= prepared_until)
+    is_pending = LEASE.c.status == states.Lease.PENDING
+    is_down = RESOURCE.c.down_since.is_not(None)
+    is_disabled = RESOURCE.c.hold == states.Hold.DISABLED
+    is_cordoned = RESOURCE.c.cordoned_at.is_not(None)
+    reasons = (
+        sa.and_(is_down, *begins),
+        sa.and_(
+            is_disabled,
+            # A lease that began before the resource was disabled may go on.
+            sa.or_(is_pending, LEASE.c.start_date > RESOURCE.c.held_since),
+            *prepares,
+        ),
+        sa.and_(is_cordoned, is_pending),
+    )
     opened = LEASE.c.status.in_(states.OPEN)
     holding = held_rows.by_leases(LEASE.c.id).where(
         opened, ALLOCATION.c.replaced_at.is_(None)
     )
-    is_down = RESOURCE.c.down_since.is_not(None)
-    is_disabled = RESOURCE.c.hold == states.Hold.DISABLED
-    is_cordoned = RESOURCE.c.cordoned_at.is_not(None)
-    # These are few, and leases that have not begun may be many.
-    concerned = session.scalars(
-        sa.select(RESOURCE.c.id).where(
-            sa.or_(is_down, is_disabled, is_cordoned)
-        )
-    ).all()
-    by_resource = holding.join(
-        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
-    ).where(ALLOCATION.c.resource_id.in_(concerned))
-    disabled = by_resource.where(
-        is_disabled,
-        # A lease that began before the resource was disabled may go on.
-        sa.or_(
-            LEASE.c.status == states.Lease.PENDING,
-            LEASE.c.start_date > RESOURCE.c.held_since,
-        ),
-    )
-    cordoned = by_resource.where(
-        is_cordoned, LEASE.c.status == states.Lease.PENDING
-    )
-    if prepared_until is not None:
-        disabled = disabled.where(LEASE.c.start_date <= prepared_until)
     left = ALLOCATION.alias()
-    ids: set[str] = set()
-    for statement in (
+    statements = [
         sa.select(LEASE.c.id).where(LEASE.c.degraded == sa.true(), opened),
-        by_resource.where(*begins, is_down),
-        disabled,
-        cordoned,
         holding.join(
             left, left.c.resource_id == ALLOCATION.c.resource_id
         ).where(
@@ -120,7 +111,21 @@ def needing_repair(
             left.c.released == sa.false(),
             left.c.reservation_id != ALLOCATION.c.reservation_id,
         ),
-    ):
+    ]
+    # Such resources are few, and leases that have not begun may be many:
+    # MariaDB would begin with the leases.
+    concerned = session.scalars(
+        sa.select(RESOURCE.c.id).where(
+            sa.or_(is_down, is_disabled, is_cordoned)
+        )
+    )
+    for page in pages.of(concerned, AT_ONCE):
+        there = holding.join(
+            RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
+        ).where(RESOURCE.c.id.in_(page))
+        statements += map(there.where, reasons)
+    ids: set[str] = set()
+    for statement in statements:
         ids.update(session.scalars(statement))
     return in_order(session, ids)
 
