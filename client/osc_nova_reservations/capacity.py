@@ -3,17 +3,19 @@
 over time."""
 
 import argparse
-from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
 
 from osc_lib import exceptions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import base
 from osc_nova_reservations import dates
+from osc_nova_reservations import names
+from osc_nova_reservations import what
 
 _WHEN = {'start_date': 'Start', 'end_date': 'End'}
 _COUNTED = {
@@ -21,50 +23,50 @@ _COUNTED = {
     'free': 'Free',
     'free_without_moves': 'Unmoved',
 }
-_ASKED = ('start', 'end', 'step', 'resource_properties')
+_WEEK = datetime.timedelta(days=7)
+_DAY = datetime.timedelta(days=1)
 _OF_HOSTS = {
     'hypervisor_properties': '--hypervisor-properties',
     'availability_zone': '--availability-zone',
-    'flavor_id': '--flavor',
+    'flavor': '--flavor',
     'by_project': '--by-project',
 }
-_OF_OTHERS = ('resource_type', 'resource_class')
 
 
-class ShowCapacity(command.Lister):
+class ShowCapacity(base.Timed, command.Lister):
     """Show how many hosts are there, reserved, held and free over time
 
     With --resource-type the resources of that type in place of hosts.
     """
 
+    example = 'openstack lease capacity --property gpu=a100 --step 1d'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--start',
-            default='now',
-            type=dates.typed,
-            metavar='<date>',
-            help='First time, in UTC: "2050-12-26 12:00", or now (default)',
+            default=dates.NOW,
+            metavar='<time>',
+            help=f'First time: {dates.HELP} (default: now)',
         )
         parser.add_argument(
             '--end',
-            required=True,
-            type=dates.typed,
-            metavar='<date>',
-            help='Last time, in UTC',
+            metavar='<time>',
+            help='Last time (default: a week after the first)',
         )
         parser.add_argument(
             '--step',
+            type=dates.duration,
             metavar='<duration>',
-            help='Length of a step, from a minute on: 90m, 12h, 7d, PT1H30M '
-            '(default: an hour)',
+            help=f'Length of a step, from a minute on: {dates.DURATION_HELP} '
+            '(default: an hour; without --end, a day)',
         )
+        what.add_properties(parser)
         for kind in ('hypervisor', 'resource'):
             parser.add_argument(
                 f'--{kind}-properties',
                 metavar='<expression>',
-                help=f'Only hosts with these {kind} properties, for example '
-                '[">=", "$vcpus", "16"]',
+                help='Other requirements, as an expression of the API',
             )
         parser.add_argument(
             '--resource-type',
@@ -84,65 +86,79 @@ class ShowCapacity(command.Lister):
         )
         parser.add_argument(
             '--flavor',
-            dest='flavor_id',
-            metavar='<flavor-id>',
+            metavar='<flavor>',
             help='Show how many servers of this flavor would get slots, too',
         )
         parser.add_argument(
             '--by-project',
-            action='store_const',
-            const='true',
+            action='store_true',
             help='Show how many hosts each project holds (administrators)',
         )
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        path, more = _what(parsed_args)
-        query = {
-            name: getattr(parsed_args, name)
-            for name in (*_ASKED, *more)
-            if getattr(parsed_args, name)
-        }
-        found = api.request(api.client_of(self), 'GET', path, params=query)
-        what = 'resources' if parsed_args.resource_type else 'hosts'
-        columns = {**_WHEN, what: what.capitalize(), **_COUNTED}
+    ) -> tuple[Sequence[str], Any]:
+        clock = self.clock(parsed_args)
+        client = api.client_of(self)
+        query = _query(parsed_args, clock, names.Names(self))
+        if parsed_args.resource_type:
+            noun, found = 'resources', client.resource_capacity(**query)
+        else:
+            noun, found = 'hosts', client.host_capacity(**query)
+        columns = {**_WHEN, noun: noun.capitalize(), **_COUNTED}
         if parsed_args.resource_class:
             columns |= {'total': 'Units', 'available': 'Available'}
-        if parsed_args.flavor_id:
+        if parsed_args.flavor:
             columns['slots'] = 'Slots'
         columns['holds'] = 'Held'
         if parsed_args.by_project:
             columns['projects'] = 'Projects'
-        return [*columns.values()], (
-            [_shown(point[key]) for key in columns]
-            for point in found['capacity']
-        )
+        base.say_zone(self, clock, parsed_args)
+        return [*columns.values()], [
+            [_cell(point, key, clock) for key in columns] for point in found
+        ]
 
 
-def _what(args: argparse.Namespace) -> tuple[str, Collection[str]]:
-    """Return the path of the request, and the options that belong to it.
-
-    :raises: CommandError
-    """
-    if not args.resource_type:
-        if args.resource_class:
-            raise exceptions.CommandError(
-                '--resource-class needs --resource-type'
-            )
-        return '/os-hosts/capacity', _OF_HOSTS
+def _query(
+    args: argparse.Namespace, clock: dates.Clock, known: names.Names
+) -> dict[str, Any]:
+    """:raises: CommandError"""
+    if args.resource_class and not args.resource_type:
+        raise exceptions.CommandError('--resource-class needs --resource-type')
     wrong = [
         option for name, option in _OF_HOSTS.items() if getattr(args, name)
     ]
-    if wrong:
+    if args.resource_type and wrong:
         raise exceptions.CommandError(
             f'{", ".join(wrong)}: of hosts alone, not with --resource-type'
         )
-    return '/resources/capacity', _OF_OTHERS
+    end = clock.moment(args.end) if args.end else None
+    step = args.step
+    if end is None:
+        end = clock.moment(args.start) + _WEEK
+        step = step or _DAY
+    return what.given(
+        start=clock.sent(args.start),
+        end=end.isoformat(timespec='seconds'),
+        step=dates.sent_duration(step) if step else None,
+        resource_type=args.resource_type,
+        resource_class=args.resource_class,
+        resource_properties=what.expression(
+            args.properties, args.resource_properties
+        )
+        or None,
+        hypervisor_properties=args.hypervisor_properties,
+        availability_zone=args.availability_zone,
+        flavor_id=known.flavor(args.flavor) if args.flavor else None,
+        by_project='true' if args.by_project else None,
+    )
 
 
-def _shown(value: Any) -> Any:
+def _cell(point: Mapping[str, Any], key: str, clock: dates.Clock) -> Any:
+    value = point[key]
+    if key in _WHEN:
+        return dates.Column(value, clock)
     if isinstance(value, Mapping):
         return ', '.join(
             f'{name}: {count}' for name, count in sorted(value.items())

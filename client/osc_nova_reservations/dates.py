@@ -1,23 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates as they are typed, and as they are sent to the API."""
+"""Times and durations as people type and read them.
 
+A time without an offset is in one zone: that of the machine, or the one that
+``--timezone`` names. The API is sent times with an offset, and answers in UTC.
+"""
+
+import argparse
+from collections.abc import Callable
 import contextlib
+import dataclasses
 import datetime
+import functools
 import re
+from typing import Any
 import zoneinfo
 
+from cliff import columns
 from osc_lib import exceptions
+import tzlocal
 
-_DAY = re.compile(r'[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}')
+NOW = 'now'
+HELP = (
+    'now, +2h, "tomorrow 9:00", "monday 9:00", 2050-12-26, '
+    '"2050-12-26 12:00", or ISO 8601 with an offset'
+)
+DURATION_HELP = '90m, 12h, 7d, 2w, 1h30m, PT1H30M'
+
+_LATER = re.compile(r'(?:now)?\s*\+\s*(?P<duration>\S+)')
+_DAY = re.compile(
+    r'(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})'
+)
+_WORDS = re.compile(
+    r'(?P<day>.*?)(?:[ t]|^)(?P<time>[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)'
+)
+_WEEKS = r'(?:(?P<weeks>[0-9]{1,5})w)?'
+_DAYS = r'(?:(?P<days>[0-9]{1,6})d)?'
+_TIMES = r'(?:(?P<hours>[0-9]{1,7})h)?(?:(?P<minutes>[0-9]{1,9})m)?'
+_DURATIONS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        f'{_WEEKS}{_DAYS}{_TIMES}',
+        # ISO 8601: months come before the T, and have no length.
+        f'P(?=.){_WEEKS}{_DAYS}(?:T(?=.){_TIMES})?',
+    )
+]
+WEEKDAYS = (
+    *('monday', 'tuesday', 'wednesday', 'thursday', 'friday'),
+    *('saturday', 'sunday'),
+)
+_ONE_DAY = datetime.timedelta(days=1)
 _MINUTE = '%Y-%m-%d %H:%M'
 
 
-def typed(text: str) -> str:
-    """Return the date that is meant: a day without a time is its midnight.
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
-    Whether it is a date is judged by the API.
+
+def local() -> zoneinfo.ZoneInfo:
+    """Return the zone of this machine, which TZ may set.
+
+    :raises: CommandError
     """
-    return f'{text} 00:00' if _DAY.fullmatch(text) else text
+    try:
+        return zoneinfo.ZoneInfo(tzlocal.get_localzone_name())
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise exceptions.CommandError(
+            'The time zone of this machine is not known: give one by '
+            '--timezone, as Europe/Rome, or UTC'
+        ) from error
 
 
 def zone(name: str) -> zoneinfo.ZoneInfo:
@@ -33,42 +83,165 @@ def zone(name: str) -> zoneinfo.ZoneInfo:
         ) from error
 
 
-def within(text: str, local: zoneinfo.ZoneInfo) -> str:
-    """Return a date with an offset; a text without one means local time.
+def duration(text: str) -> datetime.timedelta:
+    """Parse a duration, such as ``90m``, ``1h30m`` or ``PT1H30M``; for
+    argparse.
 
-    A local time that occurs twice, when clocks are put back, means the first
-    occurrence.
-
-    :raises: CommandError
+    :raises: ArgumentTypeError
     """
-    if text == 'now':
-        return text
-    wanted = _parsed(text)
-    if wanted.tzinfo:
-        return text
-    found = wanted.replace(tzinfo=local)
-    try:
-        same = found.astimezone(datetime.UTC).astimezone(local)
-    except OverflowError as error:
-        raise _no_date(text) from error
-    if same.replace(tzinfo=None, fold=0) != wanted:
-        raise exceptions.CommandError(
-            f'There is no {wanted:%H:%M} in {local} on {wanted:%Y-%m-%d}: '
-            'the clocks are put forward over it; take another time'
-        )
-    return found.isoformat()
-
-
-def _parsed(text: str) -> datetime.datetime:
-    """:raises: CommandError"""
-    with contextlib.suppress(ValueError):
-        return datetime.datetime.fromisoformat(text)
-    with contextlib.suppress(ValueError):
-        return datetime.datetime.strptime(text, _MINUTE)
-    raise _no_date(text)
-
-
-def _no_date(text: str) -> exceptions.CommandError:
-    return exceptions.CommandError(
-        f'{text} is no date, such as 2050-12-26 or "2050-12-26 12:00"'
+    for pattern in _DURATIONS:
+        found = pattern.fullmatch(text)
+        parts = found.groupdict(default='0') if found else {}
+        with contextlib.suppress(OverflowError):
+            if length := datetime.timedelta(
+                **{unit: int(count) for unit, count in parts.items()}
+            ):
+                return length
+    raise argparse.ArgumentTypeError(
+        f'{text} is no duration, such as {DURATION_HELP}'
     )
+
+
+def sent_duration(length: datetime.timedelta) -> str:
+    """Return a duration as the API takes it."""
+    return f'PT{round(length.total_seconds())}S'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clock:
+    """What times mean in a zone, at a moment.
+
+    :ivar now: aware.
+    """
+
+    zone: zoneinfo.ZoneInfo
+    now: datetime.datetime
+
+    def sent(self, text: str) -> str:
+        """Return a time that was typed as it is sent. ``now`` stays as it
+        is: the clock of the cloud counts.
+
+        :raises: CommandError
+        """
+        if text.strip().lower() == NOW:
+            return NOW
+        return self.moment(text).isoformat(timespec='seconds')
+
+    def moment(self, text: str) -> datetime.datetime:
+        """Return the time that is meant, in the zone; aware.
+
+        A local time that occurs twice, when clocks are put back, means the
+        first occurrence.
+
+        :raises: CommandError
+        """
+        words = text.strip().lower()
+        if words == NOW:
+            return self.now.astimezone(self.zone)
+        if later := _LATER.fullmatch(words):
+            return self._later(text, later['duration'])
+        with contextlib.suppress(ValueError):
+            exact = datetime.datetime.fromisoformat(text.strip())
+            if exact.tzinfo:
+                return exact.astimezone(self.zone)
+        if found := _WORDS.fullmatch(words):
+            return self._at(self._days(found['day']), found['time'], text)
+        return self._at(self._days(words) if words else [], '', text)
+
+    def day(self, text: str) -> str:
+        """Return a local day that was typed, as 2050-12-26.
+
+        :raises: CommandError
+        """
+        return f'{self.moment(text):%Y-%m-%d}'
+
+    def shown(self, moment: datetime.datetime) -> str:
+        return f'{moment.astimezone(self.zone):{_MINUTE}}'
+
+    def _later(self, text: str, length: str) -> datetime.datetime:
+        try:
+            return (self.now + duration(length)).astimezone(self.zone)
+        except (argparse.ArgumentTypeError, OverflowError) as error:
+            raise _no_time(text) from error
+
+    def _days(self, word: str) -> list[datetime.date]:
+        """Return the days that a word may mean; the first that is not over
+        is meant."""
+        today = self.now.astimezone(self.zone).date()
+        if word in ('', 'today'):
+            return [today, today + _ONE_DAY] if not word else [today]
+        if word == 'tomorrow':
+            return [today + _ONE_DAY]
+        for number, name in enumerate(WEEKDAYS):
+            if len(word) >= 3 and name.startswith(word):
+                ahead = (number - today.weekday()) % 7
+                first = today + ahead * _ONE_DAY
+                return [first, first + 7 * _ONE_DAY]
+        if found := _DAY.fullmatch(word):
+            with contextlib.suppress(ValueError):
+                return [datetime.date(*map(int, found.groups()))]
+        return []
+
+    def _at(
+        self, days: list[datetime.date], time: str, text: str
+    ) -> datetime.datetime:
+        """:raises: CommandError"""
+        try:
+            at = datetime.time.fromisoformat(_padded(time))
+            for day in days:
+                found = self._local(datetime.datetime.combine(day, at))
+                if found > self.now or day == days[-1]:
+                    return found
+        except (ValueError, OverflowError) as error:
+            raise _no_time(text) from error
+        raise _no_time(text)
+
+    def _local(self, wanted: datetime.datetime) -> datetime.datetime:
+        """:raises: CommandError for a time that clocks are put forward
+        over"""
+        found = wanted.replace(tzinfo=self.zone)
+        same = found.astimezone(datetime.UTC).astimezone(self.zone)
+        if same.replace(tzinfo=None, fold=0) != wanted:
+            raise exceptions.CommandError(
+                f'There is no {wanted:%H:%M} in {self.zone} on '
+                f'{wanted:%Y-%m-%d}: the clocks are put forward over it; '
+                'take another time'
+            )
+        return found
+
+
+def _padded(time: str) -> str:
+    """Return the time with two digits for the hour; none is midnight."""
+    hour, colon, rest = time.partition(':')
+    return hour.zfill(2) + colon + rest
+
+
+def _no_time(text: str) -> exceptions.CommandError:
+    return exceptions.CommandError(f'{text} is no time, such as {HELP}')
+
+
+def parsed(text: str) -> datetime.datetime:
+    """Return a time that the API has sent, which is in UTC."""
+    found = datetime.datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+class Column(columns.FormattableColumn[Any]):
+    """A time: local in tables, in UTC for machines."""
+
+    def __init__(self, value: str | None, clock: Clock) -> None:
+        super().__init__(value)
+        self._clock = clock
+
+    def human_readable(self) -> str:
+        return self._clock.shown(parsed(self._value)) if self._value else ''
+
+    def machine_readable(self) -> str | None:
+        if not self._value:
+            return None
+        moment = parsed(self._value).astimezone(datetime.UTC)
+        return f'{moment:%Y-%m-%dT%H:%M:%SZ}'
+
+
+def columns_of(clock: Clock) -> Callable[[str | None], Column]:
+    return functools.partial(Column, clock=clock)

@@ -2,17 +2,17 @@
 """Command ``openstack lease demand list``: what was refused."""
 
 import argparse
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import base
 from osc_nova_reservations import dates
-from osc_nova_reservations import projects
+from osc_nova_reservations import names
+from osc_nova_reservations import what
 
 _COLUMNS = {
     'id': 'ID',
@@ -22,26 +22,25 @@ _COLUMNS = {
     'end_date': 'End',
     'reservations': 'Asked for',
 }
-_FILTERS = ('start', 'end', 'limit', 'marker')
+_SHORT = ('project_id', 'start_date', 'end_date', 'reservations')
 
 
-class ListDemand(command.Lister):
+class ListDemand(base.Timed, command.Lister):
     """List what was asked for and refused for lack of room (administrators)"""
+
+    example = 'openstack lease demand list --start 2050-12-01'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--start',
-            type=dates.typed,
-            metavar='<date>',
-            help='Only what was asked for then or later, in UTC: '
-            '"2050-12-26 12:00"',
+            metavar='<time>',
+            help=f'Only what was asked for then or later: {dates.HELP}',
         )
         parser.add_argument(
             '--end',
-            type=dates.typed,
-            metavar='<date>',
-            help='Only what was asked for earlier, in UTC',
+            metavar='<time>',
+            help='Only what was asked for earlier',
         )
         parser.add_argument(
             '--project',
@@ -50,9 +49,8 @@ class ListDemand(command.Lister):
         )
         parser.add_argument(
             '--limit',
-            type=int,
-            action=parseractions.NonNegativeAction,
-            metavar='<count>',
+            type=what.whole,
+            metavar='<number>',
             help='Maximum number, up to 1000 (default: 1000)',
         )
         parser.add_argument(
@@ -60,32 +58,54 @@ class ListDemand(command.Lister):
             metavar='<id>',
             help='Only those after this one, the last of the page before',
         )
+        base.add_long(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        query = {
-            name: getattr(parsed_args, name)
-            for name in _FILTERS
-            if getattr(parsed_args, name)
-        } | projects.asked(self, parsed_args.project)
-        found = api.request(
-            api.client_of(self), 'GET', '/demand', params=query
+    ) -> tuple[Sequence[str], Any]:
+        clock, known = self.clock(parsed_args), names.Names(self)
+        found = api.client_of(self).demand(
+            **what.given(
+                start=clock.sent(parsed_args.start)
+                if parsed_args.start
+                else None,
+                end=clock.sent(parsed_args.end) if parsed_args.end else None,
+                limit=parsed_args.limit,
+                marker=parsed_args.marker,
+                project_id=known.project(parsed_args.project)
+                if parsed_args.project
+                else None,
+            )
         )
         if 'demand_links' in found:
             last = found['demand'][-1]['id']
             self.app.stderr.write(f'There are more: --marker {last}\n')
-        return [*_COLUMNS.values()], (
-            [_shown(refusal[key]) for key in _COLUMNS]
-            for refusal in found['demand']
+        columns = base.columns(_COLUMNS, _SHORT, parsed_args)
+        projects = known.of_projects(
+            refusal['project_id'] for refusal in found['demand']
         )
+        base.say_zone(self, clock, parsed_args)
+        return [*columns.values()], [
+            [_cell(refusal, key, clock, projects) for key in columns]
+            for refusal in found['demand']
+        ]
 
 
-def _shown(value: Any) -> Any:
-    if isinstance(value, list):
-        return '; '.join(map(_described, value))
-    return value
+def _cell(
+    refusal: Mapping[str, Any],
+    key: str,
+    clock: dates.Clock,
+    projects: Mapping[str, str],
+) -> Any:
+    match key:
+        case 'asked_at' | 'start_date' | 'end_date':
+            return dates.Column(refusal[key], clock)
+        case 'project_id':
+            return projects.get(refusal[key], refusal[key])
+        case 'reservations':
+            return '; '.join(map(_described, refusal[key]))
+    return refusal[key]
 
 
 def _described(reservation: Mapping[str, Any]) -> str:

@@ -1,140 +1,210 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack lease host cordon``, ``uncordon``, ``drain`` and
-``maintain``, of administrators."""
+"""Commands ``openstack lease host list``, show, create, set and delete, of
+administrators."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import ClassVar
 
 from osc_lib import exceptions
+from osc_lib.cli import format_columns
+from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
-from osc_nova_reservations import dates
+from osc_nova_reservations import base
+from osc_nova_reservations import errors
+from osc_nova_reservations.sdk import pool
+from osc_nova_reservations.sdk import proxy
 
 _COLUMNS = {
-    'id': 'Lease',
-    'project_id': 'Project',
-    'status': 'Status',
-    'start_date': 'Start',
-    'end_date': 'End',
-    'leaving': 'Leaving',
-    'reason': 'Servers stay because',
+    'id': 'ID',
+    'service_name': 'Host',
+    'availability_zone': 'Zone',
+    'vcpus': 'VCPUs',
+    'memory_mb': 'Memory MiB',
+    'local_gb': 'Disk GiB',
+    'reservable': 'Reservable',
+    'properties': 'Properties',
 }
+_SHORT = tuple(key for key in _COLUMNS if key != 'properties')
+_FACTS = frozenset(
+    {
+        *_SHORT,
+        *('cpu_info', 'hypervisor_type', 'hypervisor_version', 'status'),
+        *('hypervisor_hostname', 'trust_id', 'created_at', 'updated_at'),
+        *('cell', 'status_reason', 'name', 'location'),
+    }
+)
+"""What a host shows that is no property given by the operator."""
 
 
-def _id_of(client: Any, name: str) -> str:
-    """Return the ID of a host; a number is taken for its ID.
+class ListHost(base.Told, command.Lister):
+    """List the hosts that can be leased"""
 
-    :raises: CommandError unless exactly one host has this name
-    """
-    if name.isdecimal():
-        return name
-    found = api.request(client, 'GET', '/os-hosts', params={'name': name})
-    ids = [str(host['id']) for host in found['hosts']]
-    if len(ids) != 1:
-        raise exceptions.CommandError(
-            f'{len(ids)} enrolled hosts are named {name}'
+    example = 'openstack lease host list --long'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        base.add_long(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        columns = base.columns(_COLUMNS, _SHORT, parsed_args)
+        return [*columns.values()], [
+            [_cell(each.shown(), key) for key in columns]
+            for each in api.client_of(self).hosts()
+        ]
+
+
+def _cell(host: Mapping[str, Any], key: str) -> Any:
+    if key == 'properties':
+        return format_columns.DictColumn(
+            {name: host[name] for name in host if name not in _FACTS}
         )
-    return ids[0]
+    return host.get(key)
 
 
-class _Act(command.Lister):
-    """:cvar action: the name of the action in the API."""
+class ShowHost(base.Told, command.ShowOne):
+    """Show a host that can be leased"""
 
-    action: ClassVar[str]
+    example = 'openstack lease host show compute-1'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_host(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        client = api.client_of(self)
+        return _display(client.get_host(find(client, parsed_args.host)))
+
+
+class CreateHost(base.Told, command.ShowOne):
+    """Enrol a compute host: from now on it is for leases alone"""
+
+    example = 'openstack lease host create compute-1 --property gpu=a100'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             'host',
             metavar='<host>',
-            help='Number, service host or hypervisor hostname of an enrolled '
-            'host',
+            help='Compute host, by the name that "openstack hypervisor list" '
+            'or "openstack compute service list" shows',
         )
+        _add_properties(parser)
         return parser
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, str] | None:
-        return None
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterator[tuple[Any, ...]]]:
-        client = api.client_of(self)
-        host_id = _id_of(client, parsed_args.host)
-        found = api.request(
-            client,
-            'POST',
-            f'/os-hosts/{host_id}/action',
-            {self.action: self.body(parsed_args)},
-        )
-        if found.get('lease_id'):
-            self.app.stderr.write(f'It is lease {found["lease_id"]}\n')
-        for server in found.get('servers', ()):
-            self.app.stderr.write(f'Server {server} is on it\n')
-        rows = (
-            tuple(lease[key] for key in _COLUMNS) for lease in found['leases']
-        )
-        return [*_COLUMNS.values()], rows
-
-
-class CordonHost(_Act):
-    """Give a host to no new lease, and list those that have it still"""
-
-    action = 'cordon'
-
-
-class UncordonHost(_Act):
-    """Let new leases have a host again, and list those that have it"""
-
-    action = 'uncordon'
-
-
-class DrainHost(_Act):
-    """Cordon a host, give others to its leases, and list those still there"""
-
-    action = 'drain'
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--servers',
-            choices=('migrate', 'list'),
-            default='list',
-            help='migrate: move servers of its leases to their other hosts, '
-            'live if they run, also those that could not be moved before',
-        )
-        return parser
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, str] | None:
-        return {'servers': parsed_args.servers}
-
-
-class MaintainHost(_Act):
-    """Keep a host without leases in a window, which is a lease itself"""
-
-    action = 'maintain'
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        for name, text in (
-            ('--from', 'Its begin, in UTC, or now'),
-            ('--until', 'Its end'),
-        ):
-            parser.add_argument(
-                name,
-                dest=f'{name.removeprefix("--")}_date',
-                type=dates.typed,
-                metavar='<yyyy-mm-dd hh:mm>',
-                required=True,
-                help=text,
+    ) -> tuple[Sequence[str], Any]:
+        return _display(
+            api.client_of(self).create_host(
+                parsed_args.host, **(parsed_args.properties or {})
             )
+        )
+
+
+class SetHost(base.Told, command.ShowOne):
+    """Change the properties of a host that can be leased"""
+
+    example = 'openstack lease host set compute-1 --property rack=r7'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_host(parser)
+        _add_properties(parser)
+        parser.add_argument(
+            '--no-property',
+            dest='removed',
+            action='append',
+            default=[],
+            metavar='<key>',
+            help='Take a property away; repeat the option for several',
+        )
         return parser
 
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        return {
-            'from': parsed_args.from_date,
-            'until': parsed_args.until_date,
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        properties = {
+            **(parsed_args.properties or {}),
+            **dict.fromkeys(parsed_args.removed),
         }
+        if not properties:
+            raise exceptions.CommandError(
+                'Say what to change: --property or --no-property'
+            )
+        client = api.client_of(self)
+        host_id = find(client, parsed_args.host)
+        return _display(client.update_host(host_id, **properties))
+
+
+class DeleteHost(base.Told):
+    """Take hosts back from leases: they are ordinary hosts again"""
+
+    example = 'openstack lease host delete compute-1'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_host(parser, nargs='+')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        client = api.client_of(self)
+        for host_id in [find(client, name) for name in parsed_args.host]:
+            with errors.told():
+                client.delete_host(host_id, ignore_missing=False)
+
+
+def find(client: proxy.Proxy, name: str) -> str:
+    """Return the ID of a host; a number is taken for its ID.
+
+    :raises: CommandError unless exactly one host has this name
+    """
+    if name.isdecimal():
+        return name
+    with errors.told():
+        ids = [str(host.id) for host in client.hosts(name=name)]
+    if len(ids) != 1:
+        raise exceptions.CommandError(
+            f'{len(ids)} hosts for leases are named {name}: "openstack lease '
+            'host list" shows them'
+        )
+    return ids[0]
+
+
+def add_host(parser: argparse.ArgumentParser, **more: Any) -> None:
+    parser.add_argument(
+        'host',
+        metavar='<host>',
+        help='Name of the host, or its number in the list of hosts',
+        **more,
+    )
+
+
+def _add_properties(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--property',
+        dest='properties',
+        action=parseractions.KeyValueAction,
+        metavar='<key>=<value>',
+        help='What users may ask for; repeat the option for several',
+    )
+
+
+def _display(host: pool.Host) -> tuple[list[str], list[Any]]:
+    shown = host.shown()
+    facts = {
+        key: shown[key]
+        for key in sorted(shown)
+        if key in _FACTS and shown[key] is not None
+    }
+    facts['properties'] = _cell(shown, 'properties')
+    return [*facts], [*facts.values()]

@@ -10,7 +10,8 @@ from typing import Any
 from osc_lib.command import command
 
 from osc_nova_reservations import api
-from osc_nova_reservations import projects
+from osc_nova_reservations import base
+from osc_nova_reservations import names
 
 _COUNTED = {
     'Open leases': ('maxOpenLeases', 'openLeasesUsed'),
@@ -26,8 +27,10 @@ _TERMS = {
 }
 
 
-class ShowLimits(command.Lister):
+class ShowLimits(base.Told, command.Lister):
     """Show the limits of a project, and what it has of them; -1: no limit"""
+
+    example = 'openstack lease limits show'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -41,11 +44,11 @@ class ShowLimits(command.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[tuple[Any, ...]]]:
-        query = projects.asked(self, parsed_args.project)
-        found = api.request(
-            api.client_of(self), 'GET', '/limits', params=query
+        name = parsed_args.project
+        found = api.client_of(self).limits(
+            **({'project_id': names.Names(self).project(name)} if name else {})
         )
-        return ('Limit', 'Allowed', 'Used'), _rows(found['limits']['absolute'])
+        return ('Limit', 'Allowed', 'Used'), _rows(found['absolute'])
 
 
 def _rows(limits: dict[str, Any]) -> Iterator[tuple[Any, ...]]:

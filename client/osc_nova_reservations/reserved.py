@@ -2,6 +2,7 @@
 """Reservations of leases, in words."""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import json
 from typing import Any
 
@@ -29,15 +30,18 @@ _TOLD = frozenset(
 )
 """Keys of a reservation that are shown in words, or say nothing new."""
 
+IDS = frozenset({'id', 'lease_id', 'resource_id', 'created_at', 'updated_at'})
+"""Keys that a reservation which is not made can not have."""
+
 _OF_SLOTS = frozenset({'virtual:instance', 'flavor:instance'})
 
 
-def of_lease(lease: dict[str, Any]) -> str:
+def of_lease(lease: Mapping[str, Any]) -> str:
     """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``.
 
     A reservation that has parts is described by its parts.
     """
-    found = lease.get('reservations', ())
+    found = lease.get('reservations') or ()
     wholes = {each.get('part_of') for each in found} - {None}
     return ', '.join(
         _amount(each) for each in found if each.get('id') not in wholes
@@ -52,15 +56,14 @@ class Column(format_columns.ListDictColumn):
 
 
 def _lines(reservation: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines about a reservation; the first has its id."""
+    """Yield the lines about a reservation; the first says what it is."""
     told = [_amount(reservation), reservation.get('status')]
     words = ', '.join(str(each) for each in told if each)
     # The API shows only the ID of a reservation that another project shares.
-    yield (
-        f'{reservation.get("id", "")}: {words}'
-        if words
-        else str(reservation['id'])
-    )
+    if words:
+        yield words
+    if 'id' in reservation:
+        yield f'  id: {reservation["id"]}'
     if reservation.get('part_of'):
         name, whole = reservation.get('part_name'), reservation['part_of']
         yield f'  part "{name}" of {whole}'

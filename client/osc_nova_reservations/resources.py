@@ -3,16 +3,22 @@
 and ``delete``, of administrators: what can be leased beside hosts."""
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from keystoneauth1 import adapter
 from osc_lib import exceptions
 from osc_lib.cli import format_columns
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import base
+from osc_nova_reservations import dates
+from osc_nova_reservations import errors
+from osc_nova_reservations import what
+from osc_nova_reservations.sdk import pool
+from osc_nova_reservations.sdk import proxy
 
 _COLUMNS = {
     'id': 'ID',
@@ -22,6 +28,7 @@ _COLUMNS = {
     'reservable': 'Reservable',
     'holds': 'Held',
 }
+_SHORT = ('name', 'inventories', 'properties', 'reservable')
 _SHOWN = {
     'id': 'ID',
     'resource_type': 'Type',
@@ -30,8 +37,12 @@ _SHOWN = {
 }
 
 
-class CreateResource(command.ShowOne):
+class CreateResource(base.Told, command.ShowOne):
     """Add a resource that can be leased"""
+
+    example = (
+        'openstack lease resource create licence pool --inventory SEATS=20'
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -56,12 +67,13 @@ class CreateResource(command.ShowOne):
         if parsed_args.uuid:
             body['uuid'] = parsed_args.uuid
         client = api.client_of(self)
-        made = api.request(client, 'POST', '/resources', body)
-        return _display(made['resource'])
+        return _display(client.create_resource(**body).shown())
 
 
-class SetResource(command.ShowOne):
+class SetResource(base.Told, command.ShowOne):
     """Change what is given of a resource, and nothing else"""
+
+    example = 'openstack lease resource set licence pool --inventory SEATS=30'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -114,21 +126,22 @@ class SetResource(command.ShowOne):
             raise exceptions.CommandError('Nothing to change was given')
         client = api.client_of(self)
         found = _find(client, parsed_args.type, parsed_args.resource)
-        path = f'/resources/{found["id"]}'
-        return _display(api.request(client, 'PUT', path, body)['resource'])
+        return _display(client.update_resource(found, **body).shown())
 
 
-class ListResource(command.Lister):
+class ListResource(base.Told, command.Lister):
     """List the resources of a type"""
+
+    example = 'openstack lease resource list licence'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_type(parser)
+        base.add_long(parser)
         parser.add_argument(
             '--limit',
-            type=int,
-            action=parseractions.NonNegativeAction,
-            metavar='<count>',
+            type=what.whole,
+            metavar='<number>',
             help='Maximum number of resources',
         )
         parser.add_argument(
@@ -141,24 +154,28 @@ class ListResource(command.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Any]:
-        query = {'resource_type': parsed_args.type}
-        for name in ('limit', 'marker'):
-            if getattr(parsed_args, name):
-                query[name] = getattr(parsed_args, name)
-        found = api.request(
-            api.client_of(self), 'GET', '/resources', params=query
+        found = api.client_of(self).resources(
+            parsed_args.type,
+            **{
+                key: value
+                for key, value in (
+                    ('max_items', parsed_args.limit),
+                    ('marker', parsed_args.marker),
+                )
+                if value
+            },
         )
-        if 'resources_links' in found:
-            last = found['resources'][-1]['id']
-            self.app.stderr.write(f'There are more: --marker {last}\n')
-        return [*_COLUMNS.values()], (
-            [_shown(key, resource[key]) for key in _COLUMNS]
-            for resource in found['resources']
-        )
+        columns = base.columns(_COLUMNS, _SHORT, parsed_args)
+        return [*columns.values()], [
+            [_shown(key, each.shown().get(key)) for key in columns]
+            for each in found
+        ]
 
 
-class ShowResource(command.ShowOne):
+class ShowResource(base.Timed, command.ShowOne):
     """Show a resource, and which leases have it"""
+
+    example = 'openstack lease resource show licence pool'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -170,15 +187,16 @@ class ShowResource(command.ShowOne):
     ) -> tuple[Sequence[str], Sequence[Any]]:
         client = api.client_of(self)
         found = _find(client, parsed_args.type, parsed_args.resource)
-        path = f'/resources/{found["id"]}'
-        shown = api.request(client, 'GET', path)['resource']
+        shown = client.get_resource(found).shown()
         columns, values = _display(shown)
-        leases = _Reservations(shown['reservations'])
+        leases = _Reservations(shown['reservations'], self.clock(parsed_args))
         return [*columns, 'Reservations'], [*values, leases]
 
 
-class DeleteResource(command.Command):
+class DeleteResource(base.Told):
     """Remove resources that no lease has"""
+
+    example = 'openstack lease resource delete licence pool'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -197,7 +215,8 @@ class DeleteResource(command.Command):
         for name in parsed_args.resources:
             try:
                 found = _find(client, parsed_args.type, name)
-                api.request(client, 'DELETE', f'/resources/{found["id"]}')
+                with errors.told():
+                    client.delete_resource(found, ignore_missing=False)
             except exceptions.CommandError as error:
                 failures.append(f'{name}: {error}')
         if failures:
@@ -207,13 +226,20 @@ class DeleteResource(command.Command):
 class _Reservations(format_columns.ListDictColumn):
     """The reservations that have the resource: a line for each."""
 
+    def __init__(self, value: Any, clock: dates.Clock) -> None:
+        super().__init__(value)
+        self._clock = clock
+
     def human_readable(self) -> str:
-        return '\n'.join(
-            f'lease {each["lease_id"]} has '
-            f'{_amounts(each["amounts"]) or "all of it"}: '
-            f'{each["start_date"]} to {each["end_date"]}'
-            for each in self._value
+        return '\n'.join(map(self._line, self._value))
+
+    def _line(self, each: Mapping[str, Any]) -> str:
+        start, end = (
+            self._clock.shown(dates.parsed(each[key]))
+            for key in ('start_date', 'end_date')
         )
+        had = _amounts(each['amounts']) or 'all of it'
+        return f'lease {each["lease_id"]} has {had}: {start} to {end}'
 
 
 def _amounts(amounts: dict[str, int]) -> str:
@@ -266,26 +292,28 @@ def _inventory(text: str) -> tuple[str, int]:
     return name, int(units)
 
 
-def _find(
-    client: adapter.Adapter, resource_type: str, name: str
-) -> dict[str, Any]:
+def _find(client: proxy.Proxy, resource_type: str, name: str) -> pool.Resource:
     """:raises: CommandError unless there is one of this name"""
-    query = {'resource_type': resource_type, 'name': name}
-    found = api.request(client, 'GET', '/resources', params=query)['resources']
-    if not found:
-        raise exceptions.CommandError(
-            f'No resource of type {resource_type} has the name {name}'
-        )
-    return dict(found[0])
+    with errors.told():
+        for found in client.resources(resource_type, name=name):
+            return found
+    raise exceptions.CommandError(
+        f'No resource of type {resource_type} has the name {name}: '
+        f'"openstack lease resource list {resource_type}" shows them'
+    )
 
 
 def _display(resource: dict[str, Any]) -> tuple[list[str], list[Any]]:
-    return [*_SHOWN.values()], [_shown(key, resource[key]) for key in _SHOWN]
+    return [*_SHOWN.values()], [
+        _shown(key, resource.get(key)) for key in _SHOWN
+    ]
 
 
 def _shown(key: str, value: Any) -> Any:
     if key == 'holds':
-        return format_columns.ListColumn([each['reason'] for each in value])
+        return format_columns.ListColumn(
+            [each['reason'] for each in value or ()]
+        )
     if isinstance(value, dict):
         return format_columns.DictColumn(value)
     return value

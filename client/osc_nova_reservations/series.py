@@ -1,82 +1,335 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack lease series show`` and ``delete``."""
+"""Commands ``openstack lease series list``, show, set, delete, add project
+and remove project."""
 
 import argparse
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 from typing import Any
 
+from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
 from osc_lib import utils
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import base
+from osc_nova_reservations import change
+from osc_nova_reservations import create
+from osc_nova_reservations import dates
+from osc_nova_reservations import errors
+from osc_nova_reservations import names
+from osc_nova_reservations import reserved
+from osc_nova_reservations import sharing
+from osc_nova_reservations.sdk import lease as sdk_lease
+from osc_nova_reservations.sdk import proxy
 
-_COLUMNS = {
+_SERIES = {
     'id': 'ID',
     'name': 'Name',
+    'leases': 'Leases',
+    'reserved': 'Each has',
+    'start_date': 'Next start',
+    'end_date': 'Last end',
+}
+_LEASES = {
+    'id': 'ID',
+    'name': 'Name',
+    'reserved': 'Reserved',
     'status': 'Status',
     'start_date': 'Start',
     'end_date': 'End',
 }
+_SHORT = tuple(key for key in _LEASES if key != 'id')
 
 
-def _add_series(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'series',
-        metavar='<series>',
-        help='ID of the series, which its leases show as series_id',
-    )
+class ListSeries(base.Timed, command.Lister):
+    """List series of leases that are not over"""
 
-
-def _path(args: argparse.Namespace) -> str:
-    """:raises: CommandError unless it is an ID"""
-    if not utils.is_uuid_like(args.series):
-        raise exceptions.CommandError(
-            f'{args.series} is no ID of a series: its leases show that as '
-            'series_id'
-        )
-    return f'/lease-series/{args.series}'
-
-
-def _row(lease: dict[str, Any]) -> list[Any]:
-    return [lease[key] for key in _COLUMNS]
-
-
-class ShowSeries(command.Lister):
-    """List the leases of a series"""
+    example = 'openstack lease series list'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        _add_series(parser)
+        base.add_long(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-        path = _path(parsed_args)
-        found = api.request(api.client_of(self), 'GET', path)
-        return [*_COLUMNS.values()], tuple(
-            _row(lease) for lease in found['series']['leases']
+    ) -> tuple[Sequence[str], Any]:
+        clock = self.clock(parsed_args)
+        columns = base.columns(
+            _SERIES, [key for key in _SERIES if key != 'id'], parsed_args
         )
+        base.say_zone(self, clock, parsed_args)
+        found = _by_series(
+            api.client_of(self).leases(
+                sort_key='start_date', end_after=dates.NOW
+            )
+        )
+        return [*columns.values()], [
+            [_of_series(key, leases, name, clock) for name in columns]
+            for key, leases in found.items()
+        ]
 
 
-class DeleteSeries(command.Lister):
+def _by_series(
+    leases: Iterable[sdk_lease.Lease],
+) -> dict[str, list[sdk_lease.Lease]]:
+    """Return series -> its leases that are not over."""
+    found: dict[str, list[sdk_lease.Lease]] = {}
+    for lease in leases:
+        if lease.series_id and lease.status not in sdk_lease.ENDED:
+            found.setdefault(lease.series_id, []).append(lease)
+    return found
+
+
+def _of_series(
+    series_id: str,
+    leases: Sequence[sdk_lease.Lease],
+    key: str,
+    clock: dates.Clock,
+) -> Any:
+    match key:
+        case 'id':
+            return series_id
+        case 'leases':
+            return len(leases)
+        case 'end_date':
+            return dates.Column(leases[-1].end_date, clock)
+    return _cell(leases[0].shown(), key, clock)
+
+
+def _cell(lease: Mapping[str, Any], key: str, clock: dates.Clock) -> Any:
+    match key:
+        case 'reserved':
+            return reserved.of_lease(lease)
+        case 'start_date' | 'end_date':
+            return dates.Column(lease[key], clock)
+    return lease.get(key)
+
+
+class ShowSeries(base.Timed, command.Lister):
+    """List the leases of a series"""
+
+    example = 'openstack lease series show course'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_series(parser)
+        base.add_long(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        clock = self.clock(parsed_args)
+        client = api.client_of(self)
+        found = _leases(client, find(client, parsed_args.series))
+        return _rows(self, found, clock, parsed_args)
+
+
+class SetSeries(base.Timed, command.Lister):
+    """Change the leases of a series that are not over
+
+    All of them are tried first: if one can not be changed, none is.
+    """
+
+    example = 'openstack lease series set course --from 2050-04-01 --later 1h'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_series(parser)
+        _add_from(parser)
+        change.add_changes(parser)
+        create.add_dry_run(parser)
+        base.add_long(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        clock = self.clock(parsed_args)
+        client = api.client_of(self)
+        wanted = [
+            each
+            for each in _leases(client, find(client, parsed_args.series))
+            if each.status not in sdk_lease.ENDED
+            and _begins(each, parsed_args, clock)
+        ]
+        bodies = [change.changes(parsed_args, each.shown()) for each in wanted]
+        for body in bodies[:1]:
+            change.check(body)
+        # A later lease of the series makes room for the one before it.
+        later = change.delays(parsed_args)
+        changes = [*zip(wanted, bodies, strict=True)]
+        tried = []
+        for lease, body in changes:
+            with _named(lease, clock, 'Nothing is changed'):
+                tried.append(client.update_lease(lease, dry_run=True, **body))
+        if parsed_args.dry_run:
+            self.app.stderr.write('Nothing is done; this would be:\n')
+            return _rows(self, tried, clock, parsed_args)
+        changed: list[sdk_lease.Lease] = []
+        for lease, body in reversed(changes) if later else changes:
+            with _named(lease, clock, f'{len(changed)} leases are changed'):
+                changed.append(client.update_lease(lease, **body))
+        changed.sort(key=lambda lease: str(lease.start_date))
+        return _rows(self, changed, clock, parsed_args)
+
+
+@contextlib.contextmanager
+def _named(
+    lease: sdk_lease.Lease, clock: dates.Clock, done: str
+) -> Iterator[None]:
+    """Say of which lease of a series an error is.
+
+    :raises: CommandError
+    """
+    try:
+        yield
+    except sdk_exceptions.HttpException as error:
+        start = clock.shown(dates.parsed(str(lease.start_date)))
+        raise exceptions.CommandError(
+            f'{done}: the lease of {start} can not be: {error.message}'
+        ) from error
+
+
+class DeleteSeries(base.Timed, command.Lister):
     """Delete the leases of a series, and list those that are left
 
     Leases that have started are ended first. If it is cut off, repeat it.
     """
 
+    example = 'openstack lease series delete course --from 2050-06-01'
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_series(parser)
+        _add_from(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-        path = _path(parsed_args)
-        left = api.request(api.client_of(self), 'DELETE', path)
-        return [*_COLUMNS.values(), 'Reason'], tuple(
-            [*_row(each['lease']), each['reason']]
-            for each in left['remaining']
+    ) -> tuple[Sequence[str], Any]:
+        clock = self.clock(parsed_args)
+        client = api.client_of(self)
+        left = client.delete_series(
+            find(client, parsed_args.series),
+            clock.sent(parsed_args.from_time)
+            if parsed_args.from_time
+            else None,
         )
+        columns = {key: _LEASES[key] for key in _SHORT}
+        return [*columns.values(), 'Reason'], [
+            [
+                *(_cell(each.lease, key, clock) for key in columns),
+                each.reason,
+            ]
+            for each in left
+        ]
+
+
+class AddProject(base.Told):
+    """Share all leases of a series with other projects"""
+
+    example = 'openstack lease series add project course group-1 group-2'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_series(parser)
+        sharing.add_projects(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        client = api.client_of(self)
+        known = names.Names(self)
+        client.share_series(
+            find(client, parsed_args.series),
+            [known.project(name) for name in parsed_args.projects],
+        )
+
+
+class RemoveProject(AddProject):
+    """Share the leases of a series with projects no more"""
+
+    example = 'openstack lease series remove project course group-2'
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        client = api.client_of(self)
+        known = names.Names(self)
+        client.unshare_series(
+            find(client, parsed_args.series),
+            [known.project(name) for name in parsed_args.projects],
+        )
+
+
+def find(client: proxy.Proxy, series: str) -> str:
+    """Return the ID of the series with this ID, or whose leases have this
+    name.
+
+    :raises: CommandError unless there is exactly one
+    """
+    if utils.is_uuid_like(series):
+        return series
+    with errors.told():
+        found = {
+            each.series_id: each
+            for each in client.leases(name=series)
+            if each.series_id
+        }
+    if len(found) == 1:
+        return str(*found)
+    if not found:
+        raise exceptions.CommandError(
+            f'No series has the name or ID {series}: "openstack lease series '
+            'list" shows those of the project'
+        )
+    ids = ', '.join(found)
+    raise exceptions.CommandError(
+        f'{len(found)} series have the name {series}: give the ID of one: '
+        f'{ids}'
+    )
+
+
+def _leases(client: proxy.Proxy, series_id: str) -> list[sdk_lease.Lease]:
+    return list(client.get_series(series_id).leases)
+
+
+def _begins(
+    lease: sdk_lease.Lease, args: argparse.Namespace, clock: dates.Clock
+) -> bool:
+    """Return whether a lease begins at --from, or later."""
+    return not args.from_time or dates.parsed(
+        str(lease.start_date)
+    ) >= clock.moment(args.from_time)
+
+
+def _rows(
+    caller: command.Command,
+    leases: Iterable[sdk_lease.Lease],
+    clock: dates.Clock,
+    args: argparse.Namespace,
+) -> tuple[Sequence[str], Any]:
+    columns = base.columns(_LEASES, _SHORT, args)
+    base.say_zone(caller, clock, args)
+    return [*columns.values()], [
+        [_cell(each.shown(), key, clock) for key in columns] for each in leases
+    ]
+
+
+def _add_series(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'series', metavar='<series>', help='Name or ID of the series'
+    )
+
+
+def _add_from(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--from',
+        dest='from_time',
+        metavar='<time>',
+        help=f'Only leases that start then or later: {dates.HELP}',
+    )

@@ -6,87 +6,88 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from keystoneauth1 import adapter
-from osc_lib import exceptions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
-from osc_nova_reservations import options
-from osc_nova_reservations import projects
+from osc_nova_reservations import base
+from osc_nova_reservations import leases
+from osc_nova_reservations import names
 
 
-class AddProject(command.Command):
-    """Share a reservation of a lease with another project
+class AddProject(base.Told):
+    """Share a lease with other projects
 
-    Its servers land in the reservation by naming it, and leave at the end.
+    Their servers land in it by naming it, and leave at the end.
     """
 
-    action = 'addProjectAccess'
+    example = 'openstack lease add project workshop group-1 group-2'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        options.add_lease(parser)
-        parser.add_argument(
-            'project', metavar='<project>', help='Project, by name or ID'
-        )
+        leases.add_lease(parser)
+        add_projects(parser)
         parser.add_argument(
             '--reservation',
             metavar='<reservation-id>',
-            help='The one of the lease, if it has several',
+            help='Only this reservation of the lease (default: all)',
         )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        client = api.client_of(self)
-        lease = api.find(client, parsed_args.lease)
-        asked = {
-            'reservation_id': parsed_args.reservation or _only(lease),
-            'project': projects.find(self, parsed_args.project),
-        }
-        path = f'/leases/{lease["id"]}/action'
-        api.request(client, 'POST', path, {self.action: asked})
+        self.share(api.client_of(self).share_lease, parsed_args)
+
+    def share(self, change: Any, args: argparse.Namespace) -> None:
+        known = names.Names(self)
+        change(
+            api.find(api.client_of(self), args.lease),
+            [known.project(name) for name in args.projects],
+            args.reservation,
+        )
 
 
 class RemoveProject(AddProject):
-    """Share a reservation of a lease with a project no more
+    """Share a lease with projects no more
 
-    Servers of the project that are there stay until the end.
+    Servers of the projects that are there stay until the end.
     """
 
-    action = 'removeProjectAccess'
+    example = 'openstack lease remove project workshop group-2'
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        self.share(api.client_of(self).unshare_lease, parsed_args)
 
 
-class ListProject(command.Lister):
-    """List the projects that reservations of a lease are shared with"""
+class ListProject(base.Told, command.Lister):
+    """List the projects that a lease is shared with"""
+
+    example = 'openstack lease project list workshop'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        options.add_lease(parser)
+        leases.add_lease(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+    ) -> tuple[Sequence[str], Any]:
         client = api.client_of(self)
-        lease = api.find(client, parsed_args.lease)
-        return ('Reservation', 'Project'), _accesses(client, lease)
-
-
-def _accesses(
-    client: adapter.Adapter, lease: dict[str, Any]
-) -> tuple[tuple[str, str], ...]:
-    path = f'/leases/{lease["id"]}/project-access'
-    found = api.request(client, 'GET', path)['project_access']
-    return tuple(
-        (each['reservation_id'], each['project_id']) for each in found
-    )
-
-
-def _only(lease: dict[str, Any]) -> str:
-    """:raises: CommandError unless the lease has exactly one reservation"""
-    ids = [each['id'] for each in lease['reservations']]
-    if len(ids) != 1:
-        raise exceptions.CommandError(
-            f'The lease has {len(ids)} reservations: give --reservation'
+        found = client.lease_projects(api.find(client, parsed_args.lease))
+        known = names.Names(self).of_projects(
+            each['project_id'] for each in found
         )
-    return str(ids[0])
+        return ('Project', 'Reservation'), [
+            (
+                known.get(each['project_id'], each['project_id']),
+                each['reservation_id'],
+            )
+            for each in found
+        ]
+
+
+def add_projects(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'projects',
+        nargs='+',
+        metavar='<project>',
+        help='Project, by name or ID; several may be given',
+    )

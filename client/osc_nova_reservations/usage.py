@@ -11,8 +11,11 @@ from typing import Any
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import base
 from osc_nova_reservations import dates
-from osc_nova_reservations import projects
+from osc_nova_reservations import names
+from osc_nova_reservations import what
+from osc_nova_reservations.sdk import proxy
 
 _TOTALS = {
     'Project': 'tenant_id',
@@ -55,23 +58,27 @@ _PLACES = 4
 """Decimal places of hours: a step is less than a second."""
 
 
-class ShowUsage(command.Lister):
-    """Show what leases had and used in a window of time, and what it costs"""
+_SHORT_TOTALS = (
+    *('Project', 'Hours', 'Host hours', 'Slot hours', 'Amount', 'Unit'),
+)
+_SHORT_LEASES = ('Name', 'Started', 'Ended', 'Hours', 'Amount', 'Unit')
+
+
+class ShowUsage(base.Timed, command.Lister):
+    """Show what leases had and used in a time, and what it costs"""
+
+    example = 'openstack lease usage --start 2050-12-01 --detailed'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--start',
-            type=dates.typed,
-            metavar='<date>',
-            help='Begin of the window, in UTC: "2050-12-01 00:00" (default: '
-            'that of the month of the end)',
+            metavar='<time>',
+            help=f'Begin of the time: {dates.HELP} (default: that of the '
+            'month of the end)',
         )
         parser.add_argument(
-            '--end',
-            type=dates.typed,
-            metavar='<date>',
-            help='End of the window, in UTC (default: now)',
+            '--end', metavar='<time>', help='End of the time (default: now)'
         )
         whose = parser.add_mutually_exclusive_group()
         whose.add_argument(
@@ -89,29 +96,58 @@ class ShowUsage(command.Lister):
             action='store_true',
             help='A line for each lease in place of one for each project',
         )
+        base.add_long(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    ) -> tuple[Sequence[str], Any]:
+        clock, known = self.clock(parsed_args), names.Names(self)
         client = api.client_of(self)
-        query = {
-            name: getattr(parsed_args, name)
-            for name in ('start', 'end')
-            if getattr(parsed_args, name)
-        }
-        if parsed_args.project:
-            query['project_id'] = projects.find(self, parsed_args.project)
-        elif not parsed_args.all_projects:
-            query['project_id'] = client.get_project_id()
+        usages = client.usages(**_query(parsed_args, client, clock, known))
+        projects = known.of_projects(each['tenant_id'] for each in usages)
+        for usage in usages:
+            usage['tenant_id'] = projects.get(
+                usage['tenant_id'], usage['tenant_id']
+            )
         if parsed_args.detailed:
-            query['detailed'] = '1'
-        found = api.request(client, 'GET', '/usage', params=query)
-        usages = found['tenant_usages']
-        if parsed_args.detailed:
-            columns = (*_LEASES, *_BY_CLASS, *_MORE, *_LAST)
-            return columns, _leases(usages)
-        return (*_TOTALS, *_MORE, *_LAST), _totals(usages)
+            base.say_zone(self, clock, parsed_args)
+            titles = (*_LEASES, *_BY_CLASS, *_MORE, *_LAST)
+            rows, short = _leases(usages, clock), _SHORT_LEASES
+        else:
+            titles = (*_TOTALS, *_MORE, *_LAST)
+            rows, short = _totals(usages), _SHORT_TOTALS
+        columns = base.columns(
+            {title: title for title in titles}, short, parsed_args
+        )
+        return [*columns], [
+            [
+                value
+                for title, value in zip(titles, row, strict=True)
+                if title in columns
+            ]
+            for row in rows
+        ]
+
+
+def _query(
+    args: argparse.Namespace,
+    client: proxy.Proxy,
+    clock: dates.Clock,
+    known: names.Names,
+) -> dict[str, Any]:
+    """:raises: CommandError"""
+    project = None
+    if args.project:
+        project = known.project(args.project)
+    elif not args.all_projects:
+        project = client.get_project_id()
+    return what.given(
+        start=clock.sent(args.start) if args.start else None,
+        end=clock.sent(args.end) if args.end else None,
+        project_id=project,
+        detailed='1' if args.detailed else None,
+    )
 
 
 def _totals(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
@@ -125,11 +161,19 @@ def _totals(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
         ]
 
 
-def _leases(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+def _leases(
+    usages: Iterable[Mapping[str, Any]], clock: dates.Clock
+) -> Iterator[Sequence[Any]]:
     for usage in usages:
         for lease in usage['lease_usages']:
             yield [
-                *(_shown(lease[key]) for key in _LEASES.values()),
+                usage['tenant_id'],
+                *(
+                    dates.Column(lease[key], clock)
+                    if key in ('started_at', 'ended_at')
+                    else _shown(lease[key])
+                    for key in [*_LEASES.values()][1:]
+                ),
                 *_of_classes(lease, {**_BY_CLASS, **_MORE}),
                 _shown(lease['amount']),
                 _shown(lease['unit']),

@@ -6,16 +6,37 @@ import io
 import types
 from typing import Any
 
+from cliff import columns
+from cliff import lister
+from cliff import show
 from keystoneauth1 import noauth
 from keystoneauth1 import session
-from osc_lib.cli import format_columns
+from openstack import connection
+from openstack.config import cloud_region
 import pytest
 import requests
+import tzlocal
 
+from osc_nova_reservations import dates
+from osc_nova_reservations import errors
 from osc_nova_reservations import plugin
 from osc_nova_reservations.tests import fake_api
+from osc_nova_reservations.tests import identity as fake_identity
 
 COMPUTE = 'http://api/v2.1'
+
+
+class Auth(noauth.NoAuth):
+    """Credentials whose catalog can be written."""
+
+    def __init__(self, catalog: dict[str, str]) -> None:
+        super().__init__()
+        self.catalog = catalog
+
+    def get_endpoint(self, session: Any, **asked: Any) -> str | None:
+        assert asked['interface'] == 'public'
+        assert asked['region_name'] == 'RegionOne'
+        return self.catalog.get(asked['service_type'])
 
 
 class Instance:
@@ -24,20 +45,16 @@ class Instance:
     :ivar catalog: the endpoint of each service type
     """
 
-    interface = 'public'
-    region_name = 'RegionOne'
-
     def __init__(self, api: fake_api.FakeApi, catalog: dict[str, str]) -> None:
         transport = requests.Session()
         transport.mount('http://', api)
-        self.session = session.Session(auth=noauth.NoAuth(), session=transport)
         self.catalog = catalog
-
-    def get_endpoint_for_service_type(
-        self, service_type: str, interface: str, region_name: str
-    ) -> str | None:
-        assert (interface, region_name) == (self.interface, self.region_name)
-        return self.catalog.get(service_type)
+        self.session = session.Session(auth=Auth(catalog), session=transport)
+        self.sdk_connection = connection.Connection(
+            config=cloud_region.from_session(
+                self.session, name='test', region_name='RegionOne'
+            )
+        )
 
 
 @pytest.fixture
@@ -65,7 +82,30 @@ def stdout() -> io.StringIO:
 @pytest.fixture
 def manager(instance: Instance) -> types.SimpleNamespace:
     """The clients that commands share."""
-    return types.SimpleNamespace(lease=plugin.make_client(instance))
+    return types.SimpleNamespace(
+        lease=plugin.make_client(instance),
+        sdk_connection=instance.sdk_connection,
+        auth_ref=types.SimpleNamespace(
+            project_id=fake_api.PROJECT, project_name='demo'
+        ),
+    )
+
+
+@pytest.fixture
+def identity(
+    manager: types.SimpleNamespace,
+) -> fake_identity.Identity:
+    """A keystone, which commands ask for projects."""
+    identity = fake_identity.Identity()
+    manager.sdk_connection = types.SimpleNamespace(identity=identity)
+    return identity
+
+
+@pytest.fixture(autouse=True)
+def zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine is in UTC, and it is noon of a Wednesday."""
+    monkeypatch.setattr(tzlocal, 'get_localzone_name', lambda: 'UTC')
+    monkeypatch.setattr(dates, 'now', lambda: fake_api.NOW)
 
 
 @pytest.fixture
@@ -81,18 +121,24 @@ def run(
     def run(command: Any, *words: str) -> Any:
         called = command(app, None)
         parser = called.get_parser('openstack lease')
-        result = called.take_action(parser.parse_args(words))
+        if isinstance(called, lister.Lister | show.ShowOne):
+            words = ('-f', 'json', *words)
+        parsed = parser.parse_args(words)
+        with errors.told():
+            result = called.take_action(parsed)
         if result is None:
             return None
-        columns, values = result
-        if isinstance(values, list):
-            return dict(zip(columns, map(_plain, values), strict=True))
-        return [dict(zip(columns, row, strict=True)) for row in values]
+        titles, values = result
+        if isinstance(called, show.ShowOne):
+            return dict(zip(titles, map(_plain, values), strict=True))
+        return [
+            dict(zip(titles, map(_plain, row), strict=True)) for row in values
+        ]
 
     return run
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, format_columns.ListDictColumn):
+    if isinstance(value, columns.FormattableColumn):
         return value.machine_readable()
     return value

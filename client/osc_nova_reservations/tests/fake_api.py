@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lease API in memory, which takes the place of a session's network."""
 
+import datetime
 import http
 import io
 import json
@@ -11,7 +12,37 @@ import uuid
 import requests
 from requests import adapters
 
+
+def _dated(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values of a lease with dates as the API shows them."""
+    return values | {
+        key: _shown(values[key])
+        for key in ('start_date', 'end_date')
+        if key in values
+    }
+
+
+def _refused(
+    status: http.HTTPStatus, why: str
+) -> tuple[http.HTTPStatus, bytes]:
+    return status, json.dumps({'error_message': why}).encode()
+
+
+def _shown(text: str) -> str:
+    found = NOW if text == 'now' else datetime.datetime.fromisoformat(text)
+    if found.tzinfo:
+        found = found.astimezone(datetime.UTC).replace(tzinfo=None)
+    return f'{found:%Y-%m-%dT%H:%M:%S.%f}'
+
+
 _OTHERS = frozenset({'start_before', 'end_after', 'changes-since', 'shared'})
+
+
+PROJECT = 'b' * 32
+"""The project of whoever runs commands."""
+
+NOW = datetime.datetime(2039, 6, 1, 12, tzinfo=datetime.UTC)
+"""A Wednesday."""
 
 
 class FakeApi(adapters.BaseAdapter):
@@ -22,8 +53,12 @@ class FakeApi(adapters.BaseAdapter):
     :ivar limits: limits of the project, and how much of them it uses
     :ivar usages: usage of projects, whatever window is asked for
     :ivar wanted: bodies of requests for offers
+    :ivar sent: bodies of requests for leases, and for changes
     :ivar queries: queries of requests about leases: key -> values
     :ivar keys: idempotency keys of requests for new leases
+    :ivar unshared: why projects get no access, if they do not
+    :ivar cannot_change: a lease that can not be changed
+    :ivar why_not: why dry runs of new leases are refused, if they are
     :ivar lost: whether the connection is lost before the next answer
     :ivar taken: how many of the next new leases are refused
     :ivar allocations: hosts with their reservations and holds, which only
@@ -44,8 +79,12 @@ class FakeApi(adapters.BaseAdapter):
         self.limits: dict[str, int] = {}
         self.usages: list[dict[str, Any]] = []
         self.wanted: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] = []
         self.queries: list[dict[str, list[str]]] = []
         self.keys: list[str] = []
+        self.why_not = ''
+        self.unshared = ''
+        self.cannot_change = ''
         self.lost = False
         self.taken = 0
         self.allocations: list[dict[str, Any]] | None = None
@@ -64,6 +103,10 @@ class FakeApi(adapters.BaseAdapter):
         lease_id = str(uuid.uuid4())
         lease = values | {
             'id': lease_id,
+            'project_id': values.get('project_id', PROJECT),
+            'start_date': '2040-01-01T10:00:00.000000',
+            'end_date': '2040-01-01T12:00:00.000000',
+            **_dated(values),
             'status': 'PENDING',
             'events': [],
             'trust_id': None,
@@ -79,7 +122,9 @@ class FakeApi(adapters.BaseAdapter):
         response.request = request
         response.url = request.url or ''
         answer = self._answer
-        if '/lease-series/' in response.url:
+        if response.url.endswith(('/action', '/project-access')):
+            answer = self._access
+        elif '/lease-series/' in response.url:
             answer = self._series
         elif '/limits' in response.url:
             answer = self._limits
@@ -87,13 +132,12 @@ class FakeApi(adapters.BaseAdapter):
             answer = self._usages
         elif '/resources?' in response.url:
             answer = self._resources
-        elif response.url.endswith(('/action', '/project-access')):
-            answer = self._access
         status, body = self.refusal or answer(request)
         if self.lost:
             self.lost = False
             raise requests.ConnectionError('lost')
         response.status_code = status
+        response.headers['Content-Type'] = 'application/json'
         response.reason = status.phrase
         response.raw = io.BytesIO(body)
         return response
@@ -128,6 +172,8 @@ class FakeApi(adapters.BaseAdapter):
     def _access(
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
+        if self.unshared:
+            return _refused(http.HTTPStatus.CONFLICT, self.unshared)
         if request.method == 'POST':
             self.actions.append(json.loads(request.body or '{}'))
         shown = {'project_access': self.accesses}
@@ -150,24 +196,56 @@ class FakeApi(adapters.BaseAdapter):
         if lease_id == 'offers':
             self.wanted.append(json.loads(request.body or '{}'))
             found = self.offers[: self.wanted[-1].get('limit')]
-            shown = {'offers': found, 'truncated': not found}
+            shown = {'offers': found, 'truncated': not self.why_not}
             return http.HTTPStatus.OK, json.dumps(shown).encode()
         if lease_id and lease_id not in self.leases:
-            return http.HTTPStatus.NOT_FOUND, b'{"error_message": "not here"}'
+            return _refused(http.HTTPStatus.NOT_FOUND, 'not here')
         body = json.loads(request.body or '{}')
         query: dict[str, Any] = dict(parse.parse_qsl(str(url.query)))
         self.queries.append(parse.parse_qs(str(url.query)))
         query.pop('status', None)
+        if body:
+            self.sent.append(body)
+        if request.method == 'PUT' and lease_id == self.cannot_change:
+            return _refused(http.HTTPStatus.CONFLICT, 'no room')
         if query.pop('dry_run', 'false') == 'true':
-            shown = self.leases.get(lease_id, {'id': 'none'}) | body
-            shown = {'lease': shown, 'leases': [shown], 'refused': []}
-            return http.HTTPStatus.OK, json.dumps(shown).encode()
+            return self._tried(request, lease_id, body)
         if 'Idempotency-Key' in request.headers:
             self.keys.append(str(request.headers['Idempotency-Key']))
         if request.method == 'POST' and self.taken:
             self.taken -= 1
-            return http.HTTPStatus.CONFLICT, b'{"error_message": "too late"}'
-        match request.method, lease_id:
+            return _refused(http.HTTPStatus.CONFLICT, 'too late')
+        return self._done(str(request.method), lease_id, body, query)
+
+    def _tried(
+        self,
+        request: requests.PreparedRequest,
+        lease_id: str,
+        body: dict[str, Any],
+    ) -> tuple[http.HTTPStatus, bytes]:
+        if request.method == 'POST' and self.why_not:
+            return _refused(http.HTTPStatus.BAD_REQUEST, self.why_not)
+        shown = {
+            'id': 'none',
+            'name': 'mine',
+            'start_date': '2040-01-01T10:00:00.000000',
+            'end_date': '2040-01-01T12:00:00.000000',
+            'series_id': 'none',
+            **self.leases.get(lease_id, {}),
+            **_dated(body),
+        }
+        answer = {'lease': shown, 'leases': [shown], 'refused': []}
+        return http.HTTPStatus.OK, json.dumps(answer).encode()
+
+    def _done(
+        self,
+        method: str,
+        lease_id: str,
+        body: dict[str, Any],
+        query: dict[str, Any],
+    ) -> tuple[http.HTTPStatus, bytes]:
+        shown: dict[str, Any]
+        match method, lease_id:
             case 'GET', '':
                 shown = {'leases': self._list(**query)}
             case 'POST', '':
@@ -175,7 +253,7 @@ class FakeApi(adapters.BaseAdapter):
             case 'GET', _:
                 shown = {'lease': self.leases[lease_id]}
             case 'PUT', _:
-                self.leases[lease_id] |= body
+                self.leases[lease_id] |= _dated(body)
                 shown = {'lease': self.leases[lease_id]}
             case 'DELETE', _:
                 del self.leases[lease_id]
@@ -208,13 +286,20 @@ class FakeApi(adapters.BaseAdapter):
         if 'repeat' not in body:
             return {'lease': self.add(**body)}
         series_id = str(uuid.uuid4())
-        count = body['repeat']['count'] - body['repeat'].get('partial', False)
+        wanted = body['repeat'].get('count', 2)
+        count = wanted - body['repeat'].get('partial', False)
         leases = [self.add(**body, series_id=series_id) for _ in range(count)]
-        refused = [{'start_date': 'then', 'reason': 'it is full'}]
+        refused = [
+            {
+                'start_date': '2040-01-08T10:00:00.000000',
+                'end_date': '2040-01-08T12:00:00.000000',
+                'reason': 'it is full',
+            }
+        ]
         return {
             'lease': leases[0],
             'leases': leases,
-            'refused': refused * (body['repeat']['count'] - count),
+            'refused': refused * (wanted - count),
         }
 
     def _series(
@@ -222,7 +307,9 @@ class FakeApi(adapters.BaseAdapter):
     ) -> tuple[http.HTTPStatus, bytes]:
         """Show a series, or delete its leases except those that have
         begun."""
-        series_id = str(request.url).rpartition('/')[2]
+        url = parse.urlsplit(request.url or '')
+        series_id = str(url.path).rpartition('/')[2]
+        self.queries.append(parse.parse_qs(str(url.query)))
         its = [
             lease
             for lease in self.leases.values()

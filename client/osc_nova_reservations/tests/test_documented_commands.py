@@ -1,86 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each ``openstack lease`` command in the documentation works."""
+"""Each ``openstack lease`` command in the documentation, and each example of
+``--help``, works."""
 
+import datetime
+from importlib import metadata
+import pathlib
+import shlex
 import types
 from typing import Any
+import zoneinfo
 
 import pytest
 
-from osc_nova_reservations import capacity
-from osc_nova_reservations import demand
-from osc_nova_reservations import leases
-from osc_nova_reservations import limits
-from osc_nova_reservations import options
-from osc_nova_reservations import resources
+from osc_nova_reservations import base
+from osc_nova_reservations import change
+from osc_nova_reservations import create
+from osc_nova_reservations import dates
 from osc_nova_reservations import series
-from osc_nova_reservations import sharing
-from osc_nova_reservations import usage
-from osc_nova_reservations.calendar import command
 from osc_nova_reservations.tests import documented
 
-_COMMANDS = {
-    'add': sharing.AddProject,
-    'calendar': command.ShowCalendar,
-    'capacity': capacity.ShowCapacity,
-    'create': leases.CreateLease,
-    'delete': leases.DeleteLease,
-    'demand': demand.ListDemand,
-    'limits': limits.ShowLimits,
-    'list': leases.ListLease,
-    'offer': leases.ListOffer,
-    'project': sharing.ListProject,
-    'remove': sharing.RemoveProject,
-    'series': series.ShowSeries,
-    'set': leases.SetLease,
-    'show': leases.ShowLease,
-    'usage': usage.ShowUsage,
+COMMANDS = {
+    tuple(entry.name.split('_')[1:]): entry.load()
+    for entry in metadata.entry_points(group='openstack.lease.v1')
 }
-_TWO_WORDS = frozenset(
-    {
-        'add',
-        'demand',
-        'offer',
-        'project',
-        'remove',
-        'resource',
-        'series',
-    }
+CLOCK = dates.Clock(
+    zoneinfo.ZoneInfo('Europe/Rome'),
+    datetime.datetime(2027, 3, 1, 8, tzinfo=datetime.UTC),
 )
-_OF_RESOURCES = {
-    'create': resources.CreateResource,
-    'delete': resources.DeleteResource,
-    'list': resources.ListResource,
-    'set': resources.SetResource,
-    'show': resources.ShowResource,
-}
-_LEASE = {
+LEASE = {
+    'start_date': '2027-03-02T09:00:00',
+    'end_date': '2027-03-02T19:00:00',
     'reservations': [
         {
             'id': 'ab58c4b5-2b0c-4c4a-8a4e-52b7f1e6a1d0',
             'resource_type': 'physical:host',
-        }
-    ]
+        },
+        {
+            'id': 'ab58c4b5-2b0c-4c4a-8a4e-52b7f1e6a1d1',
+            'resource_type': 'flavor:instance',
+            'amount': 3,
+        },
+    ],
 }
+
+
+class Known:
+    """Whatever is named, there is."""
+
+    project = flavor = network = staticmethod(lambda name: f'id of {name}')
+
+
+def parsed(words: tuple[str, ...]) -> tuple[Any, Any]:
+    """Return the class of a command, and its options."""
+    for length in range(len(words), 0, -1):
+        found = COMMANDS.get(words[:length])
+        if found is not None:
+            app = types.SimpleNamespace(client_manager=None, options=None)
+            parser = found(app, None).get_parser('openstack lease')
+            return found, parser.parse_args(words[length:])
+    raise AssertionError(f'there is no command {" ".join(words)}')
 
 
 @pytest.mark.parametrize(
     'words', sorted(set(documented.commands())), ids=' '.join
 )
-def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
-    called: Any = (
-        _OF_RESOURCES[words[1]]
-        if words[0] == 'resource'
-        else _COMMANDS[words[0]]
-    )
-    app = types.SimpleNamespace(client_manager=None, options=None)
-    parser = called(app, None).get_parser(f'openstack lease {words[0]}')
+def test_a_documented_command_makes_a_request(
+    words: tuple[str, ...],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for word in words:
+        if word.endswith('.yaml'):
+            pathlib.Path(word).write_text('heat_template_version: 2021-04-16')
 
-    # Some names have two words.
-    parsed = parser.parse_args(words[2 if words[0] in _TWO_WORDS else 1 :])
+    check(words)
 
-    if words[0] == 'offer':
-        assert options.offers_body(parsed, 'now', 1)['reservations']
-    if words[0] == 'create':
-        assert options.create_body(parsed)['reservations']
-    if words[0] == 'set':
-        assert options.update_body(parsed, _LEASE)
+
+@pytest.mark.parametrize('words', COMMANDS, ids=' '.join)
+def test_each_command_has_an_example_that_works(
+    words: tuple[str, ...],
+) -> None:
+    command = COMMANDS[words]
+    assert issubclass(command, base.Told)
+    typed = shlex.split(command.example)
+    assert typed[:2] == ['openstack', 'lease']
+    assert check(tuple(typed[2:])) is command
+    for text in (command.__doc__, command.example):
+        assert text
+
+
+def check(words: tuple[str, ...]) -> Any:
+    """Make the request of a command; return the command."""
+    command, args = parsed(words)
+    known: Any = Known()
+    if command is create.ListOffer:
+        assert create.offers_of(args, CLOCK, known)['reservations']
+    if command is create.CreateLease:
+        assert create.body_of(args, CLOCK, known)['reservations']
+    if command is change.SetLease:
+        assert change.body_of(args, LEASE, CLOCK)
+    if command is series.SetSeries:
+        assert change.changes(args, LEASE)
+    return command

@@ -3,8 +3,8 @@
 
 import pytest
 
-from osc_nova_reservations import api as requests
-from osc_nova_reservations import hosts
+from osc_nova_reservations import maintenance as hosts
+from osc_nova_reservations.sdk import proxy
 
 WINDOW = ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00')
 
@@ -20,12 +20,8 @@ WINDOW = ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00')
 def test_the_lease_or_the_servers_of_a_host_are_told_beside_leases(
     run, stderr, monkeypatch, command, words, answer, told
 ):
-    known = [
-        {'id': 3, 'service_name': 'h', 'hypervisor_hostname': 'h'},
-    ]
-    answers = {'GET': {'hosts': known}, 'POST': {'leases': [], **answer}}
     monkeypatch.setattr(
-        requests, 'request', lambda client, method, *_, **__: answers[method]
+        proxy.Proxy, 'host_action', lambda *_: {'leases': [], **answer}
     )
-    assert run(command, 'h', *words) == []
+    assert run(command, '3', *words) == []
     assert stderr.getvalue() == told

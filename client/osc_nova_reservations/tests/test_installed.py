@@ -21,6 +21,13 @@ import pytest
 import osc_nova_reservations
 
 DISTRIBUTION = 'osc-nova-reservations'
+LEASE = {
+    'name': 'mine',
+    'project_id': 'p',
+    'start_date': '2040-01-01T10:00:00.000000',
+    'end_date': '2040-01-01T12:00:00.000000',
+    'reservations': [],
+}
 OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 PACKAGE = pathlib.Path(osc_nova_reservations.__file__).parent
 
@@ -74,9 +81,12 @@ def test_only_declared_requirements_are_imported():
         used - {DISTRIBUTION}
         == required
         == {
+            'cliff',
             'keystoneauth1',
             'openstacksdk',
             'osc-lib',
+            'requests',
+            'tzlocal',
             'wcwidth',
         }
     )
@@ -85,34 +95,12 @@ def test_only_declared_requirements_are_imported():
 def test_the_commands_are_found():
     found = openstack('help', 'lease')
     assert found.stderr == ''
-    assert [line.strip() for line in found.stdout.splitlines()[1:]] == [
-        'lease add project',
-        'lease calendar',
-        'lease capacity',
-        'lease create',
-        'lease delete',
-        'lease demand list',
-        'lease host cordon',
-        'lease host drain',
-        'lease host maintain',
-        'lease host uncordon',
-        'lease limits',
-        'lease limits show',
-        'lease list',
-        'lease offer list',
-        'lease project list',
-        'lease remove project',
-        'lease resource create',
-        'lease resource delete',
-        'lease resource list',
-        'lease resource set',
-        'lease resource show',
-        'lease series delete',
-        'lease series show',
-        'lease set',
-        'lease show',
-        'lease usage',
-    ]
+    commands = {line.strip() for line in found.stdout.splitlines()[1:]}
+    assert commands == {
+        entry.name.replace('_', ' ')
+        for entry in metadata.entry_points(group='openstack.lease.v1')
+    }
+    assert 'lease series add project' in commands
 
 
 def test_the_commands_explain_their_options():
@@ -129,7 +117,7 @@ def endpoint() -> Iterator[str]:
         start_response('200 OK', [('Content-Type', 'application/json')])
         path = environ['PATH_INFO']
         assert path == '/v1/leases'
-        return [json.dumps({'leases': [{'name': 'mine'}]}).encode()]
+        return [json.dumps({'leases': [LEASE]}).encode()]
 
     class Handler(simple_server.WSGIRequestHandler):
         log_message = functools.partialmethod(lambda *_: None)

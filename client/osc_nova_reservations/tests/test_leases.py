@@ -7,6 +7,8 @@ import json
 from osc_lib import exceptions
 import pytest
 
+from osc_nova_reservations import change
+from osc_nova_reservations import create
 from osc_nova_reservations import leases
 
 OURS = 'a' * 32
@@ -23,71 +25,63 @@ SLOTS = {'resource_type': 'virtual:instance', 'amount': 4}
 
 class TestCreate:
     def test_leases_hosts(self, run, api):
-        shown = run(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED)
-        lease = api.leases[shown['id']]
+        shown = run(create.CreateLease, 'mine', '--hosts=2-3', *CREATED)
+        assert shown['id'] in api.leases
+        [lease] = api.sent
         assert lease['name'] == 'mine'
-        assert lease['start_date'] == '2040-01-01 10:00'
-        assert lease['end_date'] == '2040-01-01 12:00'
+        assert lease['start_date'] == '2040-01-01T10:00:00+00:00'
+        assert lease['end_date'] == '2040-01-01T12:00:00+00:00'
         assert lease['reservations'] == [HOSTS]
-
-    def test_leases_hosts_with_properties(self, run):
-        shown = run(
-            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
-            '--hypervisor-properties=[">=", "$vcpus", "16"]',
-            '--resource-properties=["==", "$rack", "3"]',
-        )
-        [reservation] = shown['reservations']
-        assert reservation == HOSTS | {
-            'hypervisor_properties': '[">=", "$vcpus", "16"]',
-            'resource_properties': '["==", "$rack", "3"]',
-        }
 
     def test_leases_hosts_that_are_used_without_a_hint(self, run):
         shown = run(
-            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
+            *(create.CreateLease, 'mine', '--hosts=2-3', *CREATED),
             '--consume=open',
         )
         assert shown['reservations'] == [HOSTS | {'consume': 'open'}]
 
     def test_leases_what_is_given_as_json(self, run):
         shown = run(
-            *(leases.CreateLease, 'mine', *CREATED, '--hosts=2-3'),
+            *(create.CreateLease, 'mine', *CREATED, '--hosts=2-3'),
             f'--reservation={json.dumps(SLOTS)}',
         )
-        assert shown['reservations'] == [SLOTS, HOSTS]
+        assert shown['reservations'] == [HOSTS, SLOTS]
 
-    def test_starts_now_unless_told_otherwise(self, run):
-        shown = run(leases.CreateLease, 'mine', '--hosts=1', '--duration=5d')
-        assert (shown['start_date'], shown['duration']) == ('now', '5d')
-        assert 'end_date' not in shown
-
-    def test_lasts_a_day_unless_told_otherwise(self, run):
-        shown = run(leases.CreateLease, 'mine', '--hosts=1', CREATED[0])
-        assert shown['duration'] == '1d'
-        assert 'end_date' not in shown
-        shown = run(leases.CreateLease, 'mine', '--hosts=1', *CREATED)
-        assert 'duration' not in shown
+    def test_starts_now_and_lasts_a_day_unless_told_otherwise(self, run, api):
+        run(create.CreateLease, 'mine', '--hosts=1')
+        run(create.CreateLease, 'mine', '--hosts=1', '--duration=5d')
+        run(create.CreateLease, 'mine', '--hosts=1', *CREATED)
+        assert [each.get('duration') for each in api.sent] == [
+            *('PT86400S', 'PT432000S', None),
+        ]
+        assert api.sent[0]['start_date'] == 'now'
+        assert 'end_date' not in api.sent[0]
 
     def test_sends_the_type_of_the_lease(self, run):
         shown = run(
-            *(leases.CreateLease, 'mine', '--hosts=1', *CREATED),
+            *(create.CreateLease, 'mine', '--hosts=1', *CREATED),
             *('--type=retry', '--max-retries=5'),
         )
         assert (shown['lease_type'], shown['max_retries']) == ('retry', 5)
 
-    def test_sends_the_actions_of_the_end_for_each_reservation(self, run):
+    def test_sends_the_actions_of_the_end_for_each_reservation(self, run, api):
         shown = run(
-            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
+            *(create.CreateLease, 'mine', '--hosts=2-3', *CREATED),
             *('--before-end=snapshot', '--before-end-date=2040-01-01 11:00'),
             *('--end-action=shelve', '--end-grace=0'),
             f'--reservation={json.dumps(SLOTS | {"end_action": "delete"})}',
         )
         end = {'before_end': 'snapshot', 'end_grace': 0}
-        assert shown['before_end_date'] == '2040-01-01 11:00'
+        assert api.sent[0]['before_end_date'] == '2040-01-01T11:00:00+00:00'
         assert shown['reservations'] == [
-            SLOTS | end | {'end_action': 'delete'},
             HOSTS | end | {'end_action': 'shelve'},
+            SLOTS | end | {'end_action': 'delete'},
         ]
+
+    def test_says_which_ids_the_reservations_have(self, run, api):
+        api.add([{'id': 'r1'}, {'id': 'r2'}], name='mine')
+        shown = run(leases.ShowLease, 'mine')
+        assert shown['reservation_ids'] == ['r1', 'r2']
 
 
 class TestList:
@@ -111,7 +105,9 @@ class TestList:
         'words',
         [('--name=mine',), (f'--project={OURS}',), ('--status=PENDING',)],
     )
-    def test_shows_only_leases_that_were_asked_for(self, run, api, words):
+    def test_shows_only_leases_that_were_asked_for(
+        self, run, api, identity, words
+    ):
         mine = api.add(name='mine', project_id=OURS)
         api.add(name='other', project_id='q')['status'] = 'ACTIVE'
         rows = run(leases.ListLease, *words)
@@ -133,8 +129,8 @@ class TestList:
         assert query == {
             'sort_key': ['created_at'],
             'sort_dir': ['asc'],
-            'start_before': ['2040-01-03 10:00'],
-            'end_after': ['2040-01-02 10:00'],
+            'start_before': ['2040-01-03T10:00:00+00:00'],
+            'end_after': ['2040-01-02T10:00:00+00:00'],
             'changes-since': ['now'],
         }
 
@@ -143,20 +139,19 @@ class TestList:
         [query] = api.queries
         assert query['deleted'] == ['true']
 
-    def test_shows_reasons_and_projects_on_request(self, run, api):
-        api.add(
-            name='mine',
-            queue_position=3,
-            status_reason='no host',
-            project_id='p',
-        )
-        [short] = run(leases.ListLease)
-        [long] = run(leases.ListLease, '--long')
-        assert long == short | {
-            'Position': 3,
-            'Reason': 'no host',
-            'Project': 'p',
-        }
+    def test_a_table_has_what_fits_and_the_rest_on_request(self, run, api):
+        api.add(name='mine', queue_position=3, status_reason='no host')
+        [short] = run(leases.ListLease, '-f', 'table')
+        [long] = run(leases.ListLease, '-f', 'table', '--long')
+        assert [*short] == ['Name', 'Reserved', 'Status', 'Start', 'End']
+        assert short.items() <= long.items()
+        assert (long['Position'], long['Reason']) == (3, 'no host')
+        assert long['Project'] == 'demo'
+        assert [long] == run(leases.ListLease)
+
+    def test_says_in_which_zone_a_table_is(self, run, stderr):
+        run(leases.ListLease, '-f', 'table', '--timezone=Europe/Rome')
+        assert stderr.getvalue() == 'Times are in Europe/Rome\n'
 
 
 class TestShow:
@@ -170,10 +165,15 @@ class TestShow:
         run(leases.ShowLease, lease['id'], '--deleted')
         assert api.queries == [{'deleted': ['true']}]
 
-    def test_leaves_out_columns_of_no_use(self, run, api):
-        api.add(name='mine')
-        shown = run(leases.ShowLease, 'mine')
-        assert shown.keys() == {'id', 'name', 'status', 'reservations'}
+    def test_a_table_leaves_out_what_says_nothing(self, run, api):
+        api.add(name='mine', status_reason=None, degraded=False)
+        shown = run(leases.ShowLease, 'mine', '-f', 'table')
+        assert [*shown] == [
+            *('name', 'id', 'status', 'start_date', 'end_date'),
+            *('reservations', 'reservation_ids', 'project', 'timezone'),
+        ]
+        for_machines = run(leases.ShowLease, 'mine')
+        assert for_machines['degraded'] is False
 
 
 class TestName:
@@ -225,36 +225,100 @@ class TestDelete:
 
     def test_deletes_none_where_one_is_not_found(self, run, api):
         lease = api.add(name='mine')
-        with pytest.raises(exceptions.CommandError, match='has the name none'):
+        with pytest.raises(exceptions.CommandError, match='or ID none'):
             run(leases.DeleteLease, 'mine', 'none')
         assert [*api.leases] == [lease['id']]
 
 
 class TestSet:
-    def test_changes_name_and_dates(self, run, api):
-        lease = api.add(name='mine', start_date='2040-01-01 10:00')
+    def test_changes_name_and_times(self, run, api):
+        api.add(name='mine')
         run(
-            *(leases.SetLease, 'mine', '--name=new', '--end=now'),
+            *(change.SetLease, 'mine', '--name=new', '--end=now'),
             '--before-end-date=2040-01-01 11:00',
         )
-        changed = api.leases[lease['id']]
-        assert changed == lease | {
-            'name': 'new',
-            'end_date': 'now',
-            'before_end_date': '2040-01-01 11:00',
+        assert api.sent == [
+            {
+                'name': 'new',
+                'end_date': 'now',
+                'before_end_date': '2040-01-01T11:00:00+00:00',
+            }
+        ]
+
+    @pytest.mark.parametrize(
+        ('words', 'start', 'end'),
+        [
+            (('--extend=2h',), None, '14:00'),
+            (('--shorten=30m',), None, '11:30'),
+            (('--later=1h',), '11:00', '13:00'),
+            (('--earlier=1h', '--extend=1h'), '09:00', None),
+            (('--move-to=2040-01-01 15:00',), '15:00', '17:00'),
+        ],
+    )
+    def test_moves_a_lease_by_words(self, run, api, words, start, end):
+        api.add(name='mine')
+        run(change.SetLease, 'mine', *words)
+        [sent] = api.sent
+        assert sent == {
+            key: f'2040-01-01T{time}:00+00:00'
+            for key, time in (('start_date', start), ('end_date', end))
+            if time
         }
+
+    @pytest.mark.parametrize(
+        'words',
+        [
+            ('--extend=2h', '--shorten=1h'),
+            ('--later=2h', '--earlier=1h'),
+            ('--end=now', '--extend=1h'),
+            ('--move-to=now', '--start=now'),
+        ],
+    )
+    def test_refuses_times_that_contradict(self, run, api, words):
+        api.add(name='mine')
+        with pytest.raises(exceptions.CommandError):
+            run(change.SetLease, 'mine', *words)
+        assert not api.sent
+
+    def test_changes_what_the_lease_has_by_numbers(self, run, api):
+        hosts = {'id': 'h', 'resource_type': 'physical:host'}
+        slots = {'id': 's', 'resource_type': 'flavor:instance', 'amount': 3}
+        part = {'id': 'p', 'resource_type': 'physical:host', 'part_of': 's'}
+        api.add([hosts, slots, part], name='mine')
+        run(
+            *(change.SetLease, 'mine', '--hosts=1', '--amount=2'),
+            *('--property=gpu=a100',),
+        )
+        [sent] = api.sent
+        assert sent['reservations'] == [
+            {
+                'id': 'h',
+                'min': 1,
+                'max': 1,
+                'resource_properties': '["==", "$gpu", "a100"]',
+            },
+            {'id': 's', 'amount': 2},
+        ]
+
+    def test_asks_which_of_several_is_meant(self, run, api):
+        both = [{'id': key, 'resource_type': 'physical:host'} for key in 'ab']
+        api.add(both, name='mine')
+        with pytest.raises(exceptions.CommandError, match='is meant: a, b'):
+            run(change.SetLease, 'mine', '--hosts=1')
+        with pytest.raises(exceptions.CommandError, match='has nothing that'):
+            run(change.SetLease, 'mine', '--amount=1')
 
     def test_changes_a_reservation_by_its_id(self, run, api):
         api.add(name='mine', reservations=[{'id': 'r1'}, {'id': 'r2'}])
         shown = run(
-            leases.SetLease, 'mine', '--reservation={"id": "r2", "max": 2}'
+            change.SetLease, 'mine', '--reservation={"id": "r2", "max": 2}'
         )
         assert shown['reservations'] == [{'id': 'r2', 'max': 2}]
 
     def test_changes_the_end_of_all_reservations(self, run, api):
         api.add(name='mine', reservations=[{'id': 'r1'}, {'id': 'r2'}])
         shown = run(
-            *(leases.SetLease, 'mine', '--end-action=shelve'),
+            *(change.SetLease, 'mine', '--end-action=shelve'),
             '--reservation={"id": "r2", "end_action": "migrate"}',
         )
         assert shown['reservations'] == [
@@ -264,7 +328,7 @@ class TestSet:
 
     def test_asks_for_hosts_in_place_of_failed_ones(self, run, api):
         lease = api.add(name='mine')
-        run(leases.SetLease, 'mine', '--replace-failed')
+        run(change.SetLease, 'mine', '--replace-failed')
         assert api.leases[lease['id']] == lease | {'replace_failed': True}
 
     def test_gives_hosts_back_of_the_only_reservation_that_has_some(
@@ -273,7 +337,7 @@ class TestSet:
         hosts = {'id': 'h', 'resource_type': 'physical:host'}
         lease = api.add([{'id': 'r'}, hosts], name='mine')
         run(
-            leases.SetLease,
+            change.SetLease,
             'mine',
             '--release-host',
             'one',
@@ -286,20 +350,6 @@ class TestSet:
             {'id': 'h', 'min': 1, 'release_hosts': ['one', 'two']}
         ]
 
-    @pytest.mark.parametrize('count', [0, 2])
-    def test_asks_of_which_reservation_hosts_are_given_back(
-        self, run, api, count
-    ):
-        api.add(
-            [
-                {'id': str(number), 'resource_type': 'physical:host'}
-                for number in range(count)
-            ],
-            name='mine',
-        )
-        with pytest.raises(exceptions.CommandError, match=f'has {count}'):
-            run(leases.SetLease, 'mine', '--release-host', 'one')
-
 
 OFFER = {
     'start_date': '2040-01-02T10:00:00.000000',
@@ -311,25 +361,30 @@ class TestOffers:
     def test_are_listed(self, run, api):
         api.offers = [OFFER]
         shown = run(
-            *(leases.ListOffer, '--hosts=2-3', '--duration=2h', '--limit=7'),
+            *(create.ListOffer, '--hosts=2-3', '--duration=2h', '--limit=7'),
             '--start-before=2040-01-03 10:00',
         )
         assert shown == [
-            {'Start': OFFER['start_date'], 'End': OFFER['end_date']}
+            {'Start': '2040-01-02T10:00:00Z', 'End': '2040-01-02T12:00:00Z'}
         ]
         assert api.wanted == [
             {
-                'duration': '2h',
+                'duration': 'PT7200S',
                 'start_after': 'now',
-                'start_before': '2040-01-03 10:00',
+                'start_before': '2040-01-03T10:00:00+00:00',
                 'limit': 7,
                 'reservations': [HOSTS],
             }
         ]
 
     def test_offers_that_are_not_all_are_called_so(self, run, stderr):
-        assert run(leases.ListOffer, '--hosts=1', '--duration=2h') == []
+        assert run(create.ListOffer, '--hosts=1', '--duration=2h') == []
         assert 'There may be more' in stderr.getvalue()
+
+    def test_an_empty_list_says_why(self, run, api, stderr):
+        api.why_not = 'Not enough hosts available: 2 hosts match, 2 are taken'
+        assert run(create.ListOffer, '--hosts=2', '--duration=2h') == []
+        assert '2 are taken' in stderr.getvalue()
 
 
 class TestFirstFree:
@@ -338,15 +393,15 @@ class TestFirstFree:
     def test_leases_in_the_first_window_that_is_offered(self, run, api):
         api.offers = [OFFER, {}]
         shown = run(
-            *(leases.CreateLease, *self.WORDS, '--start=2040-01-01 10:00'),
+            *(create.CreateLease, *self.WORDS, '--start=2040-01-01 10:00'),
         )
         lease = api.leases[shown['id']]
         assert lease['start_date'] == OFFER['start_date']
-        assert lease['duration'] == '2h'
+        assert lease['duration'] == 'PT7200S'
         assert api.wanted == [
             {
-                'duration': '2h',
-                'start_after': '2040-01-01 10:00',
+                'duration': 'PT7200S',
+                'start_after': '2040-01-01T10:00:00+00:00',
                 'limit': 1,
                 'reservations': [HOSTS],
             }
@@ -354,22 +409,22 @@ class TestFirstFree:
 
     def test_asks_again_if_others_are_faster(self, run, api):
         api.offers, api.taken = [OFFER], 2
-        run(leases.CreateLease, *self.WORDS)
+        run(create.CreateLease, *self.WORDS)
         assert (len(api.leases), len(api.wanted)) == (1, 3)
 
     def test_gives_up_if_others_are_faster_again_and_again(self, run, api):
         api.offers, api.taken = [OFFER], 3
         with pytest.raises(exceptions.CommandError, match='too late'):
-            run(leases.CreateLease, *self.WORDS)
+            run(create.CreateLease, *self.WORDS)
         assert not api.leases
 
     def test_is_refused_where_there_is_no_window(self, run, api):
         with pytest.raises(exceptions.CommandError, match='No window was fo'):
-            run(leases.CreateLease, *self.WORDS)
+            run(create.CreateLease, *self.WORDS)
 
     def test_has_to_know_how_long_it_lasts(self, run):
         with pytest.raises(exceptions.CommandError, match='needs --duration'):
-            run(*(leases.CreateLease, 'mine', '--first-free', '--hosts=1'))
+            run(*(create.CreateLease, 'mine', '--first-free', '--hosts=1'))
 
 
 class TestRepeated:
@@ -377,11 +432,11 @@ class TestRepeated:
 
     def test_a_request_has_a_key_that_no_other_has(self, run, api):
         for _ in range(2):
-            run(leases.CreateLease, *self.WORDS)
+            run(create.CreateLease, *self.WORDS)
         assert len({*api.keys}) == 2
 
     def test_a_request_has_the_key_that_is_given(self, run, api):
-        run(leases.CreateLease, *self.WORDS, '--idempotency-key=mine')
+        run(create.CreateLease, *self.WORDS, '--idempotency-key=mine')
         assert api.keys == ['mine']
 
     def test_a_user_who_loses_the_connection_is_told_how_to_repeat(
@@ -389,47 +444,70 @@ class TestRepeated:
     ):
         api.lost = True
         with pytest.raises(exceptions.CommandError) as refused:
-            run(leases.CreateLease, *self.WORDS)
+            run(create.CreateLease, *self.WORDS)
         [key] = api.keys
         assert f'--idempotency-key {key}' in str(refused.value)
 
     def test_a_key_does_not_go_with_a_window_that_is_looked_for(self, run):
         with pytest.raises(exceptions.CommandError, match='does not go with'):
             run(
-                *(leases.CreateLease, *TestFirstFree.WORDS),
+                *(create.CreateLease, *TestFirstFree.WORDS),
                 '--idempotency-key=mine',
             )
 
 
 class TestDryRun:
-    def test_of_a_lease_makes_none(self, run, api):
+    def test_of_a_lease_makes_none_and_says_so(self, run, api, stderr):
         shown = run(
-            leases.CreateLease, 'mine', '--hosts=1', *CREATED, '--dry-run'
+            create.CreateLease, 'mine', '--hosts=1', *CREATED, '--dry-run'
         )
         assert shown['name'] == 'mine'
+        assert not {'id', 'reservation_ids', 'series_id'} & shown.keys()
+        assert 'Nothing is done' in stderr.getvalue()
         assert not api.leases
 
-    def test_of_a_change_changes_nothing(self, run, api):
+    def test_of_a_change_changes_nothing(self, run, api, stderr):
         lease = api.add(name='mine')
-        shown = run(leases.SetLease, 'mine', '--end=now', '--dry-run')
-        assert shown['end_date'] == 'now'
+        shown = run(change.SetLease, 'mine', '--end=now', '--dry-run')
+        assert shown['end_date'] == '2039-06-01T12:00:00Z'
+        assert 'Nothing is done' in stderr.getvalue()
         assert api.leases == {lease['id']: lease}
+
+
+MISTAKES = [
+    (('--resource-properties=[]',), 'needs --hosts or slots'),
+    (('--property=gpu=a100',), '--property needs --hosts or slots'),
+    (('--consume=open',), '--consume needs --hosts or slots'),
+    (('--amount=3',), '--amount needs --flavor, or --vcpus'),
+    (('--affinity', '--hosts=1'), '--anti-affinity needs --flavor'),
+    (('--parameter=k=v', '--hosts=1'), '--parameter needs --template'),
+    (('--vcpus=2',), 'needs both --vcpus and --memory'),
+    (('--flavor=m', '--vcpus=2'), 'by --flavor, or by --vcpus'),
+    (('--volume=many',), '--volume: many is no size'),
+    (('--template=none.yaml',), 'none.yaml can not be read'),
+    (('--hosts=1', '--duration=1h'), 'Give --end or --duration'),
+    (('--hosts=1', '--start-before=now'), 'needs --first-free'),
+    (('--reservation={"amount": 1}',), 'needs a "resource_type"'),
+]
 
 
 @pytest.mark.parametrize(
     ('command', 'words', 'reason'),
     [
-        (leases.CreateLease, ('x', *CREATED), 'Give --hosts, or a --reserv'),
-        (
-            leases.CreateLease,
-            ('x', '--resource-properties=[]', *CREATED),
-            '--resource-properties need --hosts',
+        (create.CreateLease, ('x', *CREATED), 'Say what to lease: --hosts 2'),
+        *(
+            (create.CreateLease, ('x', *words, *CREATED), said)
+            for words, said in MISTAKES
         ),
-        (leases.SetLease, ('none', '--name=x'), 'No lease has the name none'),
-        (leases.SetLease, ('twice', '--name=x'), '2 leases have the name twi'),
-        (leases.SetLease, ('once',), 'Nothing to change was given'),
         (
-            leases.SetLease,
+            change.SetLease,
+            ('none', '--name=x'),
+            'No lease has the name or ID',
+        ),
+        (change.SetLease, ('twice', '--name=x'), '2 leases have the name twi'),
+        (change.SetLease, ('once',), 'Say what to change: --extend 2h'),
+        (
+            change.SetLease,
             ('once', '--reservation={"max": 2}'),
             'needs the "id" of the one to change: r1, r2',
         ),
@@ -455,11 +533,16 @@ def test_a_mistake_is_refused_before_anything_changes(
         (('--hosts=3-',), '3- is neither a number of hosts'),
         (('--reservation={',), 'not JSON'),
         (('--reservation=[]',), 'not a JSON object'),
+        (('--count=x',), 'x is no whole number'),
+        (('--memory=lots',), 'lots is no size, such as 512M or 8G'),
+        (('--duration=long',), 'long is no duration, such as 90m'),
+        (('--property=gpu',), 'gpu compares no property'),
+        (('--resource=licence,5',), 'is no type with its fields'),
     ],
 )
 def test_a_malformed_option_is_refused(run, capsys, words, reason):
     with pytest.raises(SystemExit):
-        run(leases.CreateLease, 'x', *words, *CREATED)
+        run(create.CreateLease, 'x', *words, *CREATED)
     assert reason in capsys.readouterr().err
 
 
@@ -477,7 +560,6 @@ def test_a_malformed_option_is_refused(run, capsys, words, reason):
             'GET http://api/v2.1/os-reservations/v1/leases?name=mine was '
             'answered with 502 Bad Gateway',
         ),
-        (http.HTTPStatus.OK, b'[1]', 'was answered with 200 OK'),
     ],
 )
 def test_a_refusal_by_the_api_is_told(run, api, status, body, reason):
@@ -485,3 +567,35 @@ def test_a_refusal_by_the_api_is_told(run, api, status, body, reason):
     with pytest.raises(exceptions.CommandError) as refused:
         run(leases.ShowLease, 'mine')
     assert reason in str(refused.value)
+
+
+def test_a_refusal_by_the_policy_is_told_in_words(run, api):
+    said = "Policy doesn't allow reservations:leases:list to be performed."
+    body = json.dumps({'error_message': said}).encode()
+    api.refusal = http.HTTPStatus.FORBIDDEN, body
+    with pytest.raises(exceptions.CommandError) as refused:
+        run(leases.ListLease)
+    assert str(refused.value) == (
+        'You may not do this with this project and role: the rule of the '
+        'cloud is reservations:leases:list. Ask the operators of the cloud'
+    )
+
+
+def test_the_events_of_a_lease_are_listed_in_order(run, api):
+    lease = api.add(name='mine')
+    lease['events'] = [
+        {
+            'event_type': kind,
+            'time': f'2040-01-01T{hour}:00:00.000000',
+            'status': 'UNDONE',
+        }
+        for kind, hour in (('end_lease', 12), ('start_lease', 10))
+    ]
+    assert run(leases.ListEvent, 'mine') == [
+        {
+            'Event': kind,
+            'Time': f'2040-01-01T{hour}:00:00Z',
+            'Status': 'UNDONE',
+        }
+        for kind, hour in (('start_lease', 10), ('end_lease', 12))
+    ]

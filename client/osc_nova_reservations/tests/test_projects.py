@@ -1,60 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other projects, by ID or name, on an API in memory."""
 
-import types
-
-from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
 import pytest
 
+from osc_nova_reservations import create
 from osc_nova_reservations import leases
 from osc_nova_reservations import limits
 from osc_nova_reservations import usage
+from osc_nova_reservations.tests import test_leases
 from osc_nova_reservations.tests import test_limits
-
-PHYSICS = 'a' * 32
-
-
-class Identity:
-    """A keystone with one project, which may forbid look-ups by name."""
-
-    def __init__(self) -> None:
-        self.forbids = False
-
-    def find_project(self, name, ignore_missing):
-        assert not ignore_missing
-        if self.forbids:
-            raise sdk_exceptions.ForbiddenException('You are not authorized')
-        if name != 'physics':
-            raise sdk_exceptions.NotFoundException(f'No Project for {name}')
-        return types.SimpleNamespace(id=PHYSICS)
-
-
-@pytest.fixture
-def identity(manager):
-    identity = Identity()
-    manager.sdk_connection = types.SimpleNamespace(identity=identity)
-    return identity
+from osc_nova_reservations.tests.identity import PHYSICS
 
 
 @pytest.mark.parametrize('project', ['physics', PHYSICS])
 def test_a_lease_is_for_the_project(run, api, identity, project):
-    run(leases.CreateLease, 'mine', '--hosts=1', f'--project={project}')
+    run(create.CreateLease, 'mine', '--hosts=1', f'--project={project}')
     [lease] = api.leases.values()
     assert lease['project_id'] == PHYSICS
 
 
 def test_an_id_needs_no_keystone(run, api):
-    run(leases.CreateLease, 'mine', '--hosts=1', f'--project={PHYSICS}')
+    run(create.CreateLease, 'mine', '--hosts=1', f'--project={PHYSICS}')
     [lease] = api.leases.values()
     assert lease['project_id'] == PHYSICS
 
 
 def test_windows_are_for_the_project(run, api, identity):
-    api.offers = [{'start_date': '2040', 'end_date': '2041'}]
+    api.offers = [test_leases.OFFER]
     words = ('--hosts=1', '--duration=1h', '--project=physics')
-    run(leases.ListOffer, *words)
-    run(leases.CreateLease, 'mine', *words, '--first-free')
+    run(create.ListOffer, *words)
+    run(create.CreateLease, 'mine', *words, '--first-free')
     assert [each['project_id'] for each in api.wanted] == [PHYSICS, PHYSICS]
     [lease] = api.leases.values()
     assert lease['project_id'] == PHYSICS
@@ -77,12 +53,23 @@ def test_lists_and_numbers_are_of_the_project_that_is_named(
     assert api.queries[-1]['project_id'] == [PHYSICS]
 
 
+def test_names_of_projects_are_shown_to_those_who_may_know_them(
+    run, api, identity
+):
+    api.add(name='mine', project_id=PHYSICS)
+    [row] = run(leases.ListLease)
+    assert row['Project'] == 'physics'
+    identity.forbids = True
+    [row] = run(leases.ListLease)
+    assert row['Project'] == PHYSICS
+
+
 @pytest.mark.parametrize('look', LOOKS)
 def test_nothing_is_shown_of_a_name_that_is_not_found(
     run, api, identity, look
 ):
     with pytest.raises(exceptions.CommandError, match='give its ID'):
-        run(look, '--project=chemistry')
+        run(look, '--project=biology')
     assert not api.queries
 
 
@@ -90,5 +77,5 @@ def test_nothing_is_shown_of_a_name_that_is_not_found(
 def test_a_name_that_is_not_found_is_refused(run, api, identity, forbids):
     identity.forbids = forbids
     with pytest.raises(exceptions.CommandError, match='give its ID'):
-        run(leases.CreateLease, 'mine', '--hosts=1', '--project=chemistry')
+        run(create.CreateLease, 'mine', '--hosts=1', '--project=biology')
     assert not api.leases

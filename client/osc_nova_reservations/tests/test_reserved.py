@@ -53,15 +53,16 @@ def test_a_reservation_that_has_parts_is_summed_up_by_them():
 def test_a_part_is_shown_with_what_it_is_part_of():
     column = reserved.Column(PARTS[:2])
     assert column.human_readable() == (
-        'w: test:cluster, active\nr1: 2-4 hosts\n  part "hosts" of w'
+        'test:cluster, active\n  id: w\n'
+        '2-4 hosts\n  id: r1\n  part "hosts" of w'
     )
 
 
-def test_a_list_has_it_as_its_last_column(run, api):
+def test_a_list_has_it(run, api):
     api.add([HOSTS], name='mine')
     for words in (), ('--long',):
         [row] = run(leases.ListLease, *words)
-        assert [*row.items()][-1] == ('Reserved', '2-4 hosts')
+        assert row['Reserved'] == '2-4 hosts'
 
 
 SHOWN = HOSTS | {
@@ -80,12 +81,14 @@ SHOWN = HOSTS | {
 def test_a_lease_is_shown_line_by_line():
     shown = reserved.Column([SHOWN, FLAVOR | {'used': 0}])
     assert shown.human_readable().splitlines() == [
-        'r1: 2-4 hosts, active',
+        '2-4 hosts, active',
+        '  id: r1',
         '  host compute-7 (ID 7)',
         '  server s1',
         '  server s2',
         '  hypervisor_properties: [">=", "$vcpus", "16"]',
-        'r2: 4 slots of m1.large',
+        '4 slots of m1.large',
+        '  id: r2',
         '  disk_gb: 10',
         '  memory_mb: 1024',
         '  used: 0',
@@ -94,7 +97,7 @@ def test_a_lease_is_shown_line_by_line():
 
 
 def test_a_reservation_that_others_share_is_no_more_than_its_id():
-    assert reserved.Column([{'id': 'r1'}]).human_readable() == 'r1'
+    assert reserved.Column([{'id': 'r1'}]).human_readable() == '  id: r1'
 
 
 def test_a_script_gets_all_of_it():

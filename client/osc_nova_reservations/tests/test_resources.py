@@ -13,13 +13,11 @@ CAD = {
 }
 
 
-def test_a_list_that_is_not_all_is_told_to_have_more(run, api, stderr):
+def test_resources_are_listed(run, api):
     api.resources = [CAD]
-    [line] = run(resources.ListResource, 'example:licence', '--limit=1')
-    assert line['Held'].human_readable() == 'cordoned'
-    assert line['Inventories'].human_readable() == "SEATS='4'"
-    assert 'There are more: --marker 7' in stderr.getvalue()
-    assert api.queries[-1] == {
-        'resource_type': ['example:licence'],
-        'limit': ['1'],
-    }
+    [line] = run(resources.ListResource, 'example:licence')
+    assert line['Held'] == ['cordoned']
+    assert line['Inventories'] == {'SEATS': 4}
+    assert api.queries[-1] == {'resource_type': ['example:licence']}
+    [line] = run(resources.ListResource, 'example:licence', '-f', 'table')
+    assert [*line] == ['Name', 'Inventories', 'Properties', 'Reservable']

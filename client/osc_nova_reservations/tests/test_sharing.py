@@ -4,10 +4,11 @@
 from osc_lib import exceptions
 import pytest
 
+from osc_nova_reservations import create
 from osc_nova_reservations import leases
 from osc_nova_reservations import sharing
-
-PHYSICS = 'a' * 32
+from osc_nova_reservations.tests.identity import CHEMISTRY
+from osc_nova_reservations.tests.identity import PHYSICS
 
 
 @pytest.fixture
@@ -16,31 +17,42 @@ def lease(api):
 
 
 @pytest.mark.parametrize('key', ['name', 'id'])
-def test_the_only_reservation_is_shared_and_shared_no_more(
-    run, api, lease, key
+def test_a_lease_is_shared_with_projects_and_no_more(
+    run, api, lease, identity, key
 ):
-    run(sharing.AddProject, lease[key], PHYSICS)
+    run(sharing.AddProject, lease[key], 'physics', 'chemistry')
     run(sharing.RemoveProject, lease[key], PHYSICS)
-    asked = {'reservation_id': 'r', 'project': PHYSICS}
     assert api.actions == [
-        {'addProjectAccess': asked},
-        {'removeProjectAccess': asked},
+        {'addProjectAccess': {'projects': [PHYSICS, CHEMISTRY]}},
+        {'removeProjectAccess': {'projects': [PHYSICS]}},
     ]
 
 
-def test_of_several_one_is_named(run, api):
-    api.add(name='class', reservations=[{'id': 'r'}, {'id': 's'}])
-    with pytest.raises(exceptions.CommandError, match='--reservation'):
-        run(sharing.AddProject, 'class', PHYSICS)
-    assert api.actions == []
+def test_one_reservation_of_it_can_be_named(run, api, lease):
     run(sharing.AddProject, 'class', PHYSICS, '--reservation=s')
-    assert api.actions[0]['addProjectAccess']['reservation_id'] == 's'
+    assert api.actions == [
+        {'addProjectAccess': {'projects': [PHYSICS], 'reservation_id': 's'}}
+    ]
 
 
-def test_projects_are_listed(run, api, lease):
+def test_a_lease_is_shared_in_the_command_that_makes_it(run, api, identity):
+    words = ('mine', '--hosts=1', '--share-with=physics')
+    run(create.CreateLease, *words, '--dry-run')
+    assert not api.actions
+    run(create.CreateLease, *words)
+    assert api.actions == [{'addProjectAccess': {'projects': [PHYSICS]}}]
+
+
+def test_nothing_is_made_for_a_project_that_is_not_there(run, api, identity):
+    with pytest.raises(exceptions.CommandError, match='no project biology'):
+        run(create.CreateLease, 'mine', '--hosts=1', '--share-with=biology')
+    assert not api.leases
+
+
+def test_projects_are_listed_by_their_names(run, api, lease, identity):
     api.accesses = [{'reservation_id': 'r', 'project_id': PHYSICS}]
     assert run(sharing.ListProject, 'class') == [
-        {'Reservation': 'r', 'Project': PHYSICS}
+        {'Project': 'physics', 'Reservation': 'r'}
     ]
 
 
@@ -49,18 +61,12 @@ def test_leases_that_are_shared_with_the_own_project_are_listed(run, api):
         'id': 'x',
         'name': 'class',
         'status': 'ACTIVE',
-        'start_date': '2040',
-        'end_date': '2041',
+        'start_date': '2040-01-01T10:00:00',
+        'end_date': '2041-01-01T10:00:00',
         'reservations': [{'id': 'r'}, {'id': 's'}],
     }
-    assert run(leases.ListLease, '--shared') == [
-        {
-            'ID': 'x',
-            'Name': 'class',
-            'Status': 'ACTIVE',
-            'Start': '2040',
-            'End': '2041',
-            'Reservations': 'r, s',
-        }
-    ]
+    [row] = run(leases.ListLease, '--shared', '-f', 'table')
+    assert row.pop('Reservation IDs') == ['r', 's']
+    assert row['Name'] == 'class'
+    assert [*row] == ['Name', 'Status', 'Start', 'End']
     assert api.queries[-1]['shared'] == ['true']

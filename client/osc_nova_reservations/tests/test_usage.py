@@ -36,7 +36,7 @@ USAGE = {
 }
 
 
-def test_a_line_is_shown_for_each_project(run, api):
+def test_a_line_is_shown_for_each_project(run, api, identity):
     api.usages = [USAGE]
     [line] = run(usage.ShowUsage, '--all-projects')
     assert line['Hours'] == 10.1235
@@ -46,14 +46,26 @@ def test_a_line_is_shown_for_each_project(run, api):
     assert api.queries[-1] == {}
 
 
-def test_a_line_is_shown_for_each_lease(run, api):
+def test_a_line_is_shown_for_each_lease(run, api, identity):
     api.usages = [USAGE]
     words = (f'--project={THEIRS}', '--start=2050-12-01 00:00', '--detailed')
     [line] = run(usage.ShowUsage, *words)
-    assert (line['Name'], line['Ended'], line['Amount']) == ('mine', '', '')
+    assert (line['Name'], line['Ended'], line['Amount']) == ('mine', None, '')
     assert line['VCPU hours'] == 20.0
     assert api.queries[-1] == {
         'project_id': [THEIRS],
-        'start': ['2050-12-01 00:00'],
+        'start': ['2050-12-01T00:00:00+00:00'],
         'detailed': ['1'],
     }
+
+
+def test_a_table_has_what_a_bill_has(run, api, identity):
+    api.usages = [USAGE]
+    [line] = run(usage.ShowUsage, '--all-projects', '-f', 'table')
+    assert [*line] == [
+        *('Project', 'Hours', 'Host hours', 'Slot hours', 'Amount', 'Unit'),
+    ]
+    [line] = run(
+        usage.ShowUsage, '--all-projects', '--detailed', '-f', 'table'
+    )
+    assert [*line] == ['Name', 'Started', 'Ended', 'Hours', 'Amount', 'Unit']
