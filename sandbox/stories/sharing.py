@@ -114,10 +114,10 @@ class Sharing(planned.Planned):
         with self.step('also by openstack lease list --shared') as seen:
             words = ('lease', 'list', '--shared')
             lines = commands.shown_by(self.auth_url, 'alt', *words)
-            listed = {line['Name']: line['Reservations'] for line in lines}
+            listed = {line['Name']: line['Reservation IDs'] for line in lines}
             expect(
                 'reservations',
-                {lease['name']: _key(lease) for lease in self._both},
+                {lease['name']: [_key(lease)] for lease in self._both},
                 listed,
             )
             seen(', '.join(listed))

@@ -345,8 +345,10 @@ def serve():
 
 
 @pytest.fixture
-def openstack(serve, capfd, monkeypatch):
+def openstack(serve, capfd, monkeypatch, clock):
     """Run `openstack ...` as a person; return what it prints."""
+    # We import nothing of the client, which is a distribution of its own.
+    monkeypatch.setattr('osc_nova_reservations.dates.now', lambda: clock.now)
     # A command runs in this process, since a new one takes seconds. A command
     # leaves log handlers and cached clients, which the next must not use.
     monkeypatch.setattr(logging.root, 'handlers', [])

@@ -143,6 +143,6 @@ def test_the_command_shows_those_of_another_project(
     theirs = 'a' * 32
     conftest.Person(app, theirs, 'member', 'reader').lease()
     words = ('limits', 'show', '--project', theirs, '-f', 'json')
-    assert 'Policy does' in openstack(member, 'lease')(*words)
+    assert 'You may not do this' in openstack(member, 'lease')(*words)
     shown = json.loads(openstack(admin, 'lease')(*words))
     assert shown[0]['Used'] == 1
