@@ -36,7 +36,7 @@ from nova_reservations.planner import recurrence
 
 LOG = log.getLogger(__name__)
 
-MOST_LEASES = 64
+MOST_LEASES = recurrence.MOST
 
 MOST_RESERVATIONS = 128
 """The most reservations of all leases together: each takes some queries."""
@@ -50,16 +50,9 @@ some queries."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Repeat:
-    """:ivar every: how much later the next lease is, by the local time.
+class Repeat(recurrence.Rule):
+    """:ivar partial: whether the leases that fit are wanted if not all fit."""
 
-    :ivar timezone: the time zone of the local time.
-    :ivar partial: whether the leases that fit are wanted if not all fit.
-    """
-
-    every: datetime.timedelta
-    count: int
-    timezone: str = 'UTC'
     partial: bool = False
 
 
@@ -244,21 +237,23 @@ def _repeated(
 ) -> list[lease_requests.NewLease]:
     """Return the requests for all leases of a series.
 
-    An end that was given keeps its local time; a duration stays as long.
+    An end that was given keeps its local time; a duration stays as long. All
+    that was given is moved by the same number of days.
 
     :raises: InvalidInput
     """
     zone = recurrence.zone(repeat.timezone)
+    delays = recurrence.later(asked.start, repeat)
 
     def again(time: datetime.datetime) -> list[datetime.datetime]:
-        return recurrence.repeated(time, repeat.every, repeat.count, zone)
+        return recurrence.repeated(time, delays, zone)
 
     starts = again(asked.start)
     if asked.duration is None:
         ends = again(asked.end)
     else:
         ends = recurrence.after(starts, asked.duration)
-    warnings: list[datetime.datetime] | list[None] = [None] * repeat.count
+    warnings: list[datetime.datetime] | list[None] = [None] * len(delays)
     if asked.before_end is not None:
         warnings = again(asked.before_end)
     series_id = ids.new()
