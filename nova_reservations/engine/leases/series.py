@@ -210,17 +210,23 @@ class Series(means.UseCase):
                 f'{MOST_COMPARISONS // count} each, at most'
             )
 
-    def delete(self, series_id: str, now: datetime.datetime) -> list[Left]:
-        """Delete all leases of the series, each by itself; return those that
-        are left because their servers have to leave first, or because they
-        can't be deleted now.
+    def delete(
+        self,
+        series_id: str,
+        now: datetime.datetime,
+        since: datetime.datetime | None = None,
+    ) -> list[Left]:
+        """Delete leases of the series, each by itself; return those that are
+        left because their servers have to leave first, or because they can't
+        be deleted now.
 
         If a request was cut off, another one goes on where it stopped.
 
+        :param since: only those that start then or later; None: all
         :raises: NotFound
         """
         refused: dict[str, str] = {}
-        for lease in self.get(series_id):
+        for lease in _since(self.get(series_id), since):
             try:
                 self.single.delete(lease.id, now)
             except exception.NotFound:
@@ -229,7 +235,17 @@ class Series(means.UseCase):
                 refused[lease.id] = refusal.public
         with self.database.reader() as session:
             left = leases_db.of_series(session, series_id)
-        return [Left(lease, refused.get(lease.id)) for lease in left]
+        return [
+            Left(lease, refused.get(lease.id)) for lease in _since(left, since)
+        ]
+
+
+def _since(
+    found: Sequence[objects.Lease], since: datetime.datetime | None
+) -> list[objects.Lease]:
+    return [
+        lease for lease in found if since is None or lease.start_date >= since
+    ]
 
 
 def _repeated(

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import datetime
 import json
 import uuid
 
@@ -295,6 +296,36 @@ def test_a_series_is_deleted(member):
     assert member('GET', '/leases').json['leases'] == []
     for method in ('GET', 'DELETE'):
         assert refusal(member(method, path), 404)
+
+
+def test_a_series_is_deleted_from_a_time_on(member):
+    first, second, third = create(member)['leases']
+    path = f'/lease-series/{first["series_id"]}'
+    for late in '2030-10-27 08:01', '2030-12-01 00:00':
+        answer = member('DELETE', f'{path}?from={late}')
+        assert answer.json == {'remaining': []}
+    assert len(member('GET', path).json['series']['leases']) == 3
+    member('DELETE', f'{path}?from=2030-10-20 07:00')
+    assert member('GET', path).json['series']['leases'] == [first]
+    for missing in second, third:
+        answer = member('GET', f'/leases/{missing["id"]}')
+        assert refusal(answer, 404)
+    for wrong in 'from=later', 'from=', 'since=now':
+        assert refusal(member('DELETE', f'{path}?{wrong}'))
+
+
+def test_what_is_left_is_of_those_that_are_to_be_deleted(
+    member, workers, clock
+):
+    """The first lease is active: it takes a worker to delete it."""
+    first, *_ = create(member)['leases']
+    clock.now = datetime.datetime(2030, 10, 13, 7, tzinfo=datetime.UTC)
+    workers.work()
+    path = f'/lease-series/{first["series_id"]}'
+    late = member('DELETE', f'{path}?from=2030-10-14 00:00').json
+    assert late == {'remaining': []}
+    [left] = member('DELETE', path).json['remaining']
+    assert left['lease']['id'] == first['id']
 
 
 def test_a_single_lease_is_deleted_and_changed_by_itself(member):
