@@ -21,6 +21,7 @@ _TIME = (
 _DATE = re.compile(
     r'(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})' + _TIME
 )
+_DAY = re.compile('[0-9]{4}-[0-9]{2}-[0-9]{2}')
 # The last day that Python knows: clients mean that there is no end.
 _FOR_EVER = re.compile(rf'9999-12-31({_TIME})?')
 # The format of python-blazarclient; a number without a unit is seconds.
@@ -70,6 +71,29 @@ def _padded(found: re.Match[str]) -> str:
         found[name].zfill(2) for name in ('month', 'day', 'hour')
     )
     return f'{found["year"]}-{month}-{day}T{hour}{found["rest"]}'
+
+
+def parse_day(text: str) -> datetime.date:
+    """Return a day, in whatever time zone is meant.
+
+    :raises: InvalidInput
+    """
+    try:
+        if not _DAY.fullmatch(text):
+            raise ValueError(text)
+        return datetime.date.fromisoformat(text)
+    except ValueError as error:
+        raise exception.InvalidInput(
+            f'{text} is an invalid day. Required format: %Y-%m-%d'
+        ) from error
+
+
+def parse_until(text: str, now: datetime.datetime) -> datetime.date:
+    """Return a day if the text has no time, else an aware date in UTC.
+
+    :raises: InvalidInput
+    """
+    return parse_day(text) if _DAY.fullmatch(text) else parse(text, now)
 
 
 def due(text: str, now: datetime.datetime) -> datetime.datetime:

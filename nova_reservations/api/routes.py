@@ -61,6 +61,11 @@ _TABLE = (
     ('GET', '/v1/usage', usage.index),
     ('GET', '/v1/lease-series/{series_id}', series.show),
     ('DELETE', '/v1/lease-series/{series_id}', series.delete),
+    (
+        'POST',
+        '/v1/lease-series/{series_id}/action',
+        project_access.series_action,
+    ),
     ('GET', '/v1/os-hosts', hosts.index),
     ('POST', '/v1/os-hosts', hosts.create),
     ('GET', '/v1/os-hosts/allocations', hosts.allocations),

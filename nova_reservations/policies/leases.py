@@ -184,15 +184,17 @@ RULES = [
     base.rule(
         ACCESS_ADD,
         base.PROJECT_MEMBER_OR_ADMIN,
-        'Share a reservation of a lease with another project, as '
-        '``addProjectAccess``.',
+        'Share reservations of a lease, or of a series of leases, with other '
+        'projects, as ``addProjectAccess``.',
         ('POST', '/leases/{lease_id}/action'),
+        ('POST', '/lease-series/{series_id}/action'),
     ),
     base.rule(
         ACCESS_REMOVE,
         base.PROJECT_MEMBER_OR_ADMIN,
-        'Share it no more, as ``removeProjectAccess``.',
+        'Share them no more, as ``removeProjectAccess``.',
         ('POST', '/leases/{lease_id}/action'),
+        ('POST', '/lease-series/{series_id}/action'),
     ),
     *_of_types(),
 ]

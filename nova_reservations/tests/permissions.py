@@ -74,6 +74,9 @@ _OFFERS = {
 _ACCESS = {'reservation_id': '{reservation_id}', 'project': 'elsewhere'}
 _SHARE = {'addProjectAccess': _ACCESS}
 _UNSHARE = {'removeProjectAccess': _ACCESS}
+_ACCESSES = {'projects': ['elsewhere']}
+_SHARE_ALL = {'addProjectAccess': _ACCESSES}
+_UNSHARE_ALL = {'removeProjectAccess': _ACCESSES}
 _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
@@ -123,9 +126,15 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     ),
     'reservations:leases:project_access:add': (
         Request('POST', f'{_LEASE}/action', OWNERS, _SHARE, hidden=True),
+        Request('POST', f'{_LEASE}/action', OWNERS, _SHARE_ALL, hidden=True),
+        Request('POST', f'{_SERIES}/action', OWNERS, _SHARE_ALL, hidden=True),
     ),
     'reservations:leases:project_access:remove': (
         Request('POST', f'{_LEASE}/action', OWNERS, _UNSHARE, hidden=True),
+        Request('POST', f'{_LEASE}/action', OWNERS, _UNSHARE_ALL, hidden=True),
+        Request(
+            'POST', f'{_SERIES}/action', OWNERS, _UNSHARE_ALL, hidden=True
+        ),
     ),
     'reservations:leases:cell': (
         Request('POST', '/leases', ADMINS, _lease(_CELL), '?dry_run=true'),

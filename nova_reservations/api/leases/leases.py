@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+import datetime
 from typing import Any
 
 from nova import exception as nova_exception
@@ -239,7 +240,7 @@ def create(
     dry_run = _is_dry_run(query)
     if 'repeat' in body:
         made = req.services.series.create(
-            asked, _repeat(body['repeat']), now, dry_run=dry_run
+            asked, _repeat(body['repeat'], now), now, dry_run=dry_run
         )
         return _series(req, made)
     return _answer(
@@ -262,12 +263,23 @@ def _key(
     )
 
 
-def _repeat(body: Mapping[str, Any]) -> series.Repeat:
+def _repeat(body: Mapping[str, Any], now: datetime.datetime) -> series.Repeat:
+    """:raises: InvalidInput"""
     body = parameters.given(body)
+    if ('count' in body) == ('until' in body):
+        raise exception.InvalidInput(
+            'Give repeat.count, the number of leases, or repeat.until, their '
+            'last day: one of both'
+        )
     return series.Repeat(
         every=dates.parse_duration(body['every']),
-        count=body['count'],
+        count=body.get('count'),
+        until=dates.parse_until(body['until'], now)
+        if 'until' in body
+        else None,
         timezone=body.get('timezone', 'UTC'),
+        weekdays=body.get('weekdays', ()),
+        left_out=frozenset(map(dates.parse_day, body.get('except', ()))),
         partial=body.get('partial', False),
     )
 

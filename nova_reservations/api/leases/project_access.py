@@ -10,11 +10,15 @@ from typing import Any
 
 from nova.api.openstack import identity
 
+from nova_reservations import exception
 from nova_reservations.api.action import served
 from nova_reservations.api.leases import leases
+from nova_reservations.api.leases import series
 from nova_reservations.api.request import LeaseRequest
 from nova_reservations.api.schemas import project_access as schemas
 from nova_reservations.policies import leases as policies
+
+_ADD = 'addProjectAccess'
 
 
 @served(response=schemas.INDEX_RESPONSE, refusals=(404,))
@@ -32,18 +36,52 @@ def action(
 ) -> dict[str, Any]:
     lease = leases.visible(req, lease_id)
     [(name, asked)] = body.items()
+    if ('project' in asked) == ('projects' in asked):
+        raise exception.InvalidInput('Give project or projects: one of both')
+    projects = asked.get('projects') or [asked['project']]
+    _check(req, name, lease.project_id, projects)
     service = req.services.sharing
-    if name == 'addProjectAccess':
-        req.check(policies.ACCESS_ADD, lease.project_id)
-        identity.verify_project_id(req.context, asked['project'])
-        change = service.add
+    if asked.keys() == {'project', 'reservation_id'}:
+        # As Nova does it for flavors, it is refused if nothing is to be done.
+        one = service.add if name == _ADD else service.remove
+        return _shown(
+            one(lease_id, asked['reservation_id'], projects[0], req.now())
+        )
+    change = service.add_all if name == _ADD else service.remove_all
+    change([lease], projects, req.now(), asked.get('reservation_id'))
+    return _shown(service.of(lease))
+
+
+@served(
+    body=schemas.SERIES_ACTION,
+    response=schemas.INDEX_RESPONSE,
+    refusals=(404, 409),
+)
+def series_action(
+    req: LeaseRequest, series_id: str, body: dict[str, Any]
+) -> dict[str, Any]:
+    found = series.visible(req, series_id)
+    [(name, asked)] = body.items()
+    _check(req, name, found[0].project_id, asked['projects'])
+    service = req.services.sharing
+    change = service.add_all if name == _ADD else service.remove_all
+    change(found, asked['projects'], req.now())
+    return _shown(service.of(*found))
+
+
+def _check(
+    req: LeaseRequest, name: str, owner: str, projects: Collection[str]
+) -> None:
+    """:raises: PolicyNotAuthorized
+    :raises: webob.exc.HTTPBadRequest if keystone does not know a project
+    """
+    if name == _ADD:
+        req.check(policies.ACCESS_ADD, owner)
+        for project_id in projects:
+            identity.verify_project_id(req.context, project_id)
     else:
-        req.check(policies.ACCESS_REMOVE, lease.project_id)
-        # The project is not verified: it may be deleted in keystone.
-        change = service.remove
-    return _shown(
-        change(lease_id, asked['reservation_id'], asked['project'], req.now())
-    )
+        # The projects are not verified: they may be deleted in keystone.
+        req.check(policies.ACCESS_REMOVE, owner)
 
 
 def _shown(found: Mapping[str, Collection[str]]) -> dict[str, Any]:

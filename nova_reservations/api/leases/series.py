@@ -7,6 +7,7 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.api import dates
 from nova_reservations.api.action import served
 from nova_reservations.api.leases import leases
 from nova_reservations.api.request import LeaseRequest
@@ -16,14 +17,20 @@ from nova_reservations.policies import leases as policies
 
 @served(response=schemas.SHOW_RESPONSE, refusals=(404,))
 def show(req: LeaseRequest, series_id: str) -> dict[str, Any]:
-    found = _visible(req, series_id)
+    found = visible(req, series_id)
     return {'series': {'id': series_id, 'leases': leases.view_of(req)(found)}}
 
 
-@served(response=schemas.DELETE_RESPONSE, refusals=(404,))
-def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
-    req.check(policies.DELETE, _visible(req, series_id)[0].project_id)
-    left = req.services.series.delete(series_id, req.now())
+@served(
+    query=schemas.DELETE, response=schemas.DELETE_RESPONSE, refusals=(404,)
+)
+def delete(
+    req: LeaseRequest, series_id: str, query: dict[str, str]
+) -> dict[str, Any]:
+    req.check(policies.DELETE, visible(req, series_id)[0].project_id)
+    now = req.now()
+    since = dates.parse(query['from'], now) if 'from' in query else None
+    left = req.services.series.delete(series_id, now, since)
     shown = leases.view_of(req)([each.lease for each in left])
     return {
         'remaining': [
@@ -33,7 +40,7 @@ def delete(req: LeaseRequest, series_id: str) -> dict[str, Any]:
     }
 
 
-def _visible(req: LeaseRequest, series_id: str) -> list[objects.Lease]:
+def visible(req: LeaseRequest, series_id: str) -> list[objects.Lease]:
     """Return the leases of the series if the caller may see them; all belong
     to the same project.
 

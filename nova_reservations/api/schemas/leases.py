@@ -133,29 +133,55 @@ CREATE_HEADERS = validation.Schema(
 )
 _REPEAT = {
     'title': 'Repeat',
-    'required': ['every', 'count'],
+    'required': ['every'],
     **parameters.optional(
         every={
             'enum': ['P1D', 'P1W'],
             'description': 'a day or a week, by local time',
         },
+        weekdays={
+            'type': 'array',
+            'items': {'enum': ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU']},
+            'minItems': 1,
+            'maxItems': 7,
+            'uniqueItems': True,
+            'description': 'with P1W: there is a lease on each of these days '
+            'of a week, the first on or after the day of start_date; by '
+            'default on the weekday of that',
+        },
         count={
             'type': 'integer',
             'minimum': 1,
             'maximum': series.MOST_LEASES,
-            'description': 'the number of leases, with the first',
+            'description': 'the number of leases, with the first, and with '
+            'those that except leaves out',
+        },
+        until={
+            'type': 'string',
+            'minLength': 1,
+            'maxLength': 64,
+            'description': 'in place of count: a local day as 2050-12-26 or '
+            'a date; no lease starts after it',
         },
         timezone={
             'type': 'string',
             'minLength': 1,
             'maxLength': 64,
             'description': 'whose local time stays the same across daylight '
-            'saving, as Europe/Rome; by default UTC',
+            'saving, and whose days are meant, as Europe/Rome; by default UTC',
         },
         partial={
             'type': 'boolean',
             'description': 'whether those leases are wanted for which there '
             'is room if there is not for all; by default all or none',
+        },
+        **{
+            'except': {
+                'type': 'array',
+                'items': parameters.DAY,
+                'maxItems': series.MOST_LEASES,
+                'description': 'days of the series on which there is no lease',
+            }
         },
     ),
 }

@@ -42,6 +42,14 @@ DATE = {
     'description': 'a date in UTC as 2050-12-26 12:00, with seconds and an '
     'offset as in ISO 8601 if need be, or now',
 }
+DAY = {
+    'type': 'string',
+    'format': 'date',
+    'minLength': 10,
+    'maxLength': 10,
+    'pattern': r'\A\d{4}-\d\d-\d\d\Z',
+    'description': 'a day as 2050-12-26',
+}
 DURATION = {
     'type': ['integer', 'string'],
     'minimum': 0,

@@ -16,11 +16,20 @@ SHOW_RESPONSE = parameters.answer(
     )
 )
 
+DELETE = parameters.query(
+    **{
+        'from': {
+            **parameters.DATE,
+            'description': 'only leases that start then or later are deleted; '
+            'by default all',
+        }
+    }
+)
 DELETE_RESPONSE = parameters.answer(
     remaining={
         'type': 'array',
         'maxItems': series.MOST_LEASES,
-        'description': 'the leases that are not deleted yet',
+        'description': 'the leases that are to be deleted, and are not yet',
         'items': parameters.exactly(
             'RemainingLease',
             lease=leases.LEASE,

@@ -17,6 +17,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import writes
 
 ACCESS = models.table(models.ProjectAccess)
 
@@ -46,46 +47,53 @@ def of(
 def add(
     session: orm.Session,
     reservation: objects.Reservation,
-    project_id: str,
+    project_ids: Collection[str],
     now: datetime.datetime,
 ) -> None:
-    """Share a reservation with a project that it was never shared with."""
-    session.execute(
-        sa.insert(ACCESS).values(
-            reservation_id=reservation.id,
-            project_id=project_id,
-            lease_id=reservation.lease_id,
-            created_at=now,
-        )
-    )
+    """Share a reservation with projects that it was never shared with."""
+    rows = [
+        {
+            'reservation_id': reservation.id,
+            'project_id': project_id,
+            'lease_id': reservation.lease_id,
+            'created_at': now,
+        }
+        for project_id in project_ids
+    ]
+    writes.insert(session, ACCESS, rows)
 
 
 def set_removed(
     session: orm.Session,
     reservation_id: str,
-    project_id: str,
+    project_ids: Collection[str],
     removed_at: datetime.datetime | None,
     now: datetime.datetime,
 ) -> None:
-    """Stop sharing a reservation with a project, or share it again."""
+    """Stop sharing a reservation with projects, or share it again."""
     session.execute(
         sa.update(ACCESS)
-        .where(
-            ACCESS.c.reservation_id == reservation_id,
-            ACCESS.c.project_id == project_id,
-        )
+        .where(*_of_projects(reservation_id, project_ids))
         .values(removed_at=removed_at, updated_at=now)
     )
 
 
-def remove(session: orm.Session, reservation_id: str, project_id: str) -> None:
-    """Forget that it was shared with a project that can have no server in
+def remove(
+    session: orm.Session, reservation_id: str, project_ids: Collection[str]
+) -> None:
+    """Forget that it was shared with projects that can have no server in
     it."""
     session.execute(
-        sa.delete(ACCESS).where(
-            ACCESS.c.reservation_id == reservation_id,
-            ACCESS.c.project_id == project_id,
-        )
+        sa.delete(ACCESS).where(*_of_projects(reservation_id, project_ids))
+    )
+
+
+def _of_projects(
+    reservation_id: str, project_ids: Collection[str]
+) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        ACCESS.c.reservation_id == reservation_id,
+        ACCESS.c.project_id.in_(sorted(project_ids)),
     )
 
 

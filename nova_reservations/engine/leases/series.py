@@ -36,7 +36,7 @@ from nova_reservations.planner import recurrence
 
 LOG = log.getLogger(__name__)
 
-MOST_LEASES = 64
+MOST_LEASES = recurrence.MOST
 
 MOST_RESERVATIONS = 128
 """The most reservations of all leases together: each takes some queries."""
@@ -50,16 +50,9 @@ some queries."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Repeat:
-    """:ivar every: how much later the next lease is, by the local time.
+class Repeat(recurrence.Rule):
+    """:ivar partial: whether the leases that fit are wanted if not all fit."""
 
-    :ivar timezone: the time zone of the local time.
-    :ivar partial: whether the leases that fit are wanted if not all fit.
-    """
-
-    every: datetime.timedelta
-    count: int
-    timezone: str = 'UTC'
     partial: bool = False
 
 
@@ -217,17 +210,23 @@ class Series(means.UseCase):
                 f'{MOST_COMPARISONS // count} each, at most'
             )
 
-    def delete(self, series_id: str, now: datetime.datetime) -> list[Left]:
-        """Delete all leases of the series, each by itself; return those that
-        are left because their servers have to leave first, or because they
-        can't be deleted now.
+    def delete(
+        self,
+        series_id: str,
+        now: datetime.datetime,
+        since: datetime.datetime | None = None,
+    ) -> list[Left]:
+        """Delete leases of the series, each by itself; return those that are
+        left because their servers have to leave first, or because they can't
+        be deleted now.
 
         If a request was cut off, another one goes on where it stopped.
 
+        :param since: only those that start then or later; None: all
         :raises: NotFound
         """
         refused: dict[str, str] = {}
-        for lease in self.get(series_id):
+        for lease in _since(self.get(series_id), since):
             try:
                 self.single.delete(lease.id, now)
             except exception.NotFound:
@@ -236,7 +235,17 @@ class Series(means.UseCase):
                 refused[lease.id] = refusal.public
         with self.database.reader() as session:
             left = leases_db.of_series(session, series_id)
-        return [Left(lease, refused.get(lease.id)) for lease in left]
+        return [
+            Left(lease, refused.get(lease.id)) for lease in _since(left, since)
+        ]
+
+
+def _since(
+    found: Sequence[objects.Lease], since: datetime.datetime | None
+) -> list[objects.Lease]:
+    return [
+        lease for lease in found if since is None or lease.start_date >= since
+    ]
 
 
 def _repeated(
@@ -244,21 +253,23 @@ def _repeated(
 ) -> list[lease_requests.NewLease]:
     """Return the requests for all leases of a series.
 
-    An end that was given keeps its local time; a duration stays as long.
+    An end that was given keeps its local time; a duration stays as long. All
+    that was given is moved by the same number of days.
 
     :raises: InvalidInput
     """
     zone = recurrence.zone(repeat.timezone)
+    delays = recurrence.later(asked.start, repeat)
 
     def again(time: datetime.datetime) -> list[datetime.datetime]:
-        return recurrence.repeated(time, repeat.every, repeat.count, zone)
+        return recurrence.repeated(time, delays, zone)
 
     starts = again(asked.start)
     if asked.duration is None:
         ends = again(asked.end)
     else:
         ends = recurrence.after(starts, asked.duration)
-    warnings: list[datetime.datetime] | list[None] = [None] * repeat.count
+    warnings: list[datetime.datetime] | list[None] = [None] * len(delays)
     if asked.before_end is not None:
         warnings = again(asked.before_end)
     series_id = ids.new()

@@ -117,7 +117,7 @@ def ask(admin, member, cloud, licence_type):
             repeat = {'every': 'P1D', 'count': 1}
             lease = member.lease(
                 reservations=test_offers.hosts(1)
-                if '{reservation_id}' in json.dumps(request.body)
+                if 'ProjectAccess' in json.dumps(request.body)
                 else [],
                 repeat=repeat,
                 # Each lease has a day of its own, on which a host is free.

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared reservations, and the rights of owners, sharers and others."""
 
+import datetime
+import itertools
+
 from nova.api.openstack import identity
 import pytest
 import webob.exc
 
+from nova_reservations.engine.leases import sharing
 from nova_reservations.policies import leases as policies
 from nova_reservations.tests.functional.api import server_requests
 from nova_reservations.tests.functional.api import test_offers
@@ -33,11 +37,24 @@ def act(person, lease, action='add', project='theirs', **changes):
         'reservation_id': lease['reservations'][0]['id'],
         'project': project,
     } | changes
-    return person(
-        'POST',
-        f'/leases/{lease["id"]}/action',
-        {f'{action}ProjectAccess': asked},
-    )
+    return act_on(person, f'/leases/{lease["id"]}', action, **asked)
+
+
+def act_on(person, path, action='add', **asked):
+    return person('POST', f'{path}/action', {f'{action}ProjectAccess': asked})
+
+
+def accesses(answer):
+    """Return pairs of a reservation and a project."""
+    assert answer.status_int == 200, answer.text
+    return {
+        (each['reservation_id'], each['project_id'])
+        for each in answer.json['project_access']
+    }
+
+
+def reservations_of(*leases):
+    return [each['id'] for lease in leases for each in lease['reservations']]
 
 
 def listed(person, query='?shared=true'):
@@ -204,6 +221,204 @@ def test_a_window_of_maintenance_is_not_shared(admin):
     answer = act(admin, lease)
     assert answer.status_int == 400
     assert 'can be shared' in answer.json['error_message']
+
+
+class TestMany:
+    """Projects, reservations and leases that are shared at once."""
+
+    @pytest.fixture
+    def verified(self, monkeypatch):
+        """The projects that keystone was asked for."""
+        asked = []
+        monkeypatch.setattr(
+            identity,
+            'verify_project_id',
+            lambda _, project_id: asked.append(project_id),
+        )
+        return asked
+
+    @pytest.fixture
+    def told(self, services, monkeypatch):
+        """The payloads of notifications."""
+        payloads = []
+        monkeypatch.setattr(
+            services.sharing, 'notify', lambda _, its: payloads.append(its)
+        )
+        return payloads
+
+    @pytest.fixture
+    def series(self, member):
+        """Three leases of two reservations each."""
+        return member(
+            'POST',
+            '/leases',
+            {
+                'name': 'course',
+                'start_date': '2030-10-13 07:00',
+                'duration': '1h',
+                'reservations': [*test_offers.hosts(1), *test_offers.hosts(1)],
+                'repeat': {'every': 'P1D', 'count': 3},
+            },
+        ).json['leases']
+
+    def path(self, series):
+        return f'/lease-series/{series[0]["series_id"]}'
+
+    def test_all_reservations_of_a_lease_are_shared_with_projects(
+        self, member, series, verified
+    ):
+        lease = series[0]
+        path, projects = f'/leases/{lease["id"]}', ['a', 'b']
+        expected = set(itertools.product(reservations_of(lease), projects))
+        for _ in range(2):
+            answer = act_on(member, path, projects=projects)
+            assert accesses(answer) == expected
+        assert verified == ['a', 'b'] * 2
+        assert accesses(act_on(member, path, project='c')) > expected
+        answer = act_on(member, path, 'remove', projects=['a', 'c', 'd'])
+        assert accesses(answer) == {
+            (key, 'b') for key in reservations_of(lease)
+        }
+
+    def test_one_reservation_is_shared_with_projects(self, member, series):
+        [first, second] = reservations_of(series[0])
+        path = f'/leases/{series[0]["id"]}'
+        one = {'projects': ['a'], 'reservation_id': second}
+        assert accesses(act_on(member, path, **one)) == {(second, 'a')}
+        assert accesses(act_on(member, path, **one)) == {(second, 'a')}
+        both = {(first, 'a'), (second, 'a')}
+        assert accesses(act_on(member, path, projects=['a'])) == both
+        answer = act_on(member, path, 'remove', **one)
+        assert accesses(answer) == {(first, 'a')}
+        for action in 'add', 'remove':
+            one['reservation_id'] = NOBODY
+            assert act_on(member, path, action, **one).status_int == 404
+
+    def test_a_series_is_shared_with_projects(
+        self, member, stranger, series, verified
+    ):
+        path, asked = self.path(series), {'projects': ['theirs', 'b']}
+        expected = set(
+            itertools.product(reservations_of(*series), asked['projects'])
+        )
+        assert accesses(act_on(member, path, **asked)) == expected
+        assert verified == ['theirs', 'b']
+        assert len(listed(stranger)) == 3
+        # One lease had lost what was shared.
+        act_on(member, f'/leases/{series[1]["id"]}', 'remove', **asked)
+        assert accesses(act_on(member, path, **asked)) == expected
+        answer = act_on(member, path, 'remove', projects=['b', 'never'])
+        assert accesses(answer) == {
+            (key, 'theirs') for key in reservations_of(*series)
+        }
+        assert len(verified) == 4
+
+    def test_only_what_has_changed_is_told(self, member, series, told):
+        path, asked = self.path(series), {'projects': ['a', 'b']}
+        act_on(member, f'/leases/{series[1]["id"]}', **asked)
+        told.clear()
+        act_on(member, path, **asked)
+        updates = [series[0]['id'], series[2]['id']]
+        assert [each['lease_id'] for each in told] == updates
+        act_on(member, path, **asked)
+        act_on(member, path, 'remove', projects=['c'])
+        assert len(told) == 2
+        act_on(member, path, 'remove', projects=['a', 'c'])
+        assert len(told) == 5
+
+    def test_leases_that_are_over_are_left_out(
+        self, member, workers, series, clock
+    ):
+        clock.now = datetime.datetime(2030, 10, 13, 7, tzinfo=datetime.UTC)
+        workers.work()
+        clock.forward(hours=1)
+        workers.work(seconds=5)
+        first = member('GET', f'/leases/{series[0]["id"]}').json['lease']
+        assert first['status'] == 'TERMINATED'
+        answer = act_on(member, self.path(series), projects=['a'])
+        assert accesses(answer) == {
+            (key, 'a') for key in reservations_of(*series[1:])
+        }
+        alone = f'/leases/{first["id"]}'
+        answer = act_on(member, alone, projects=['a'])
+        assert answer.status_int == 409
+        assert 'not over' in answer.json['error_message']
+        answer = act_on(member, alone, 'remove', projects=['a'])
+        assert accesses(answer) == set()
+
+    def test_a_refusal_of_one_lease_changes_none(
+        self, member, series, monkeypatch
+    ):
+        monkeypatch.setattr(sharing, 'MOST', 2)
+        last = f'/leases/{series[-1]["id"]}'
+        had = accesses(act_on(member, last, projects=['a', 'b']))
+        answer = act_on(member, self.path(series), projects=['b', 'c'])
+        assert answer.status_int == 409
+        assert '2 projects at most' in answer.json['error_message']
+        answer = act_on(member, self.path(series), 'remove', projects=['x'])
+        assert accesses(answer) == had
+
+    @pytest.mark.parametrize(
+        ('asked', 'said'),
+        [
+            ({}, 'project'),
+            ({'projects': []}, 'projects'),
+            ({'projects': ['a', 'a']}, 'projects'),
+            ({'projects': 'a'}, 'projects'),
+            ({'projects': ['../users']}, 'projects.0'),
+            ({'projects': [f'p{n}' for n in range(51)]}, 'projects'),
+            ({'projects': ['a', 'gone']}, 'gone is not a valid project'),
+            ({'projects': ['a', 'ours']}, 'whose lease it is'),
+            ({'projects': ['a'], 'user': 'me'}, 'user'),
+        ],
+    )
+    def test_sharing_that_makes_no_sense_is_refused_of_both(
+        self, member, series, asked, said
+    ):
+        for path in self.path(series), f'/leases/{series[0]["id"]}':
+            answer = act_on(member, path, **asked)
+            assert answer.status_int == 400, path
+            assert said in answer.json['error_message']
+            answer = act_on(member, path, 'remove', projects=['x'])
+            assert accesses(answer) == set()
+
+    def test_a_series_has_no_one_reservation_and_a_lease_no_two_words(
+        self, member, series
+    ):
+        reservation_id = reservations_of(series[0])[0]
+        one = {'projects': ['a'], 'reservation_id': reservation_id}
+        answer = act_on(member, self.path(series), **one)
+        assert answer.status_int == 400
+        both = {'projects': ['a'], 'project': 'a'}
+        answer = act_on(member, f'/leases/{series[0]["id"]}', **both)
+        assert answer.status_int == 400
+        assert 'one of both' in answer.json['error_message']
+
+    def test_what_is_no_place_for_servers_is_not_shared(self, member):
+        made = member(
+            'POST',
+            '/leases',
+            {
+                'name': 'empty',
+                'start_date': '2030-10-13 07:00',
+                'duration': '1h',
+                'repeat': {'every': 'P1D', 'count': 1},
+            },
+        ).json['leases']
+        for path in self.path(made), f'/leases/{made[0]["id"]}':
+            answer = act_on(member, path, projects=['a'])
+            assert answer.status_int == 400
+            assert made[0]['id'] in answer.json['error_message']
+
+    def test_another_projects_series_is_not_there(
+        self, stranger, reader, series
+    ):
+        for action in 'add', 'remove':
+            for path in self.path(series), f'/lease-series/{NOBODY}':
+                answer = act_on(stranger, path, action, projects=['theirs'])
+                assert answer.status_int == 404
+            answer = act_on(reader, self.path(series), action, projects=['a'])
+            assert answer.status_int == 403
 
 
 class TestServersWithALease:

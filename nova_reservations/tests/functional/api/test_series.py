@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import datetime
 import json
 import uuid
 
@@ -132,6 +133,19 @@ def test_a_local_time_that_there_is_not_is_refused(member):
         {'timezone': 'x' * 65},
         {'partial': 'yes'},
         {'until': '2030-12-01 10:00'},
+        {'count': None},
+        {'count': None, 'until': 'later'},
+        {'count': None, 'until': '2030-02-30'},
+        {'count': None, 'until': '2030-10-12'},
+        {'count': None, 'until': '9999-12-31'},
+        {'except': '2030-10-13'},
+        {'except': ['2030-10-14']},
+        {'except': ['2030-13-01']},
+        {'except': ['2030-10-13', '2030-10-20', '2030-10-27']},
+        {'weekdays': []},
+        {'weekdays': ['SU', 'SU']},
+        {'weekdays': ['monday']},
+        {'weekdays': ['SU'], 'every': 'P1D'},
     ],
 )
 def test_a_repetition_that_makes_no_sense_is_refused(member, wrong):
@@ -163,6 +177,63 @@ def test_a_repetition_that_makes_no_sense_is_refused(member, wrong):
 )
 def test_series_that_there_are_not_are_refused(member, more, said):
     assert said in refusal(member('POST', '/leases', body(**more)))
+
+
+def test_weekdays_repeat_until_a_day_but_for_some(member):
+    """The first Wednesday is three days after the start that is given."""
+    asked = {
+        'count': None,
+        'weekdays': ['WE', 'SA'],
+        'until': '2030-10-30',
+        'except': ['2030-10-19'],
+    }
+    made = create(member, asked, before_end_date='2030-10-13 07:30')['leases']
+    assert starts(made) == [
+        '2030-10-16T07:00',
+        '2030-10-23T07:00',
+        '2030-10-26T07:00',
+        '2030-10-30T08:00',
+    ]
+    assert [lease['end_date'][:16] for lease in made] == [
+        '2030-10-16T08:00',
+        '2030-10-23T08:00',
+        '2030-10-26T08:00',
+        '2030-10-30T09:00',
+    ]
+    assert [
+        event['time'][11:16]
+        for lease in made
+        for event in lease['events']
+        if event['event_type'] == 'before_end_lease'
+    ] == ['07:30', '07:30', '07:30', '08:30']
+
+
+def test_a_day_without_the_local_time_can_be_left_out(member):
+    made = create(
+        member,
+        {'every': 'P1D', 'count': 4, 'except': ['2031-03-30']},
+        start_date='2031-03-28 01:30',
+        end_date='2031-03-28 02:00',
+    )
+    assert starts(made['leases']) == [
+        '2031-03-28T01:30',
+        '2031-03-29T01:30',
+        '2031-03-31T00:30',
+    ]
+
+
+def test_a_series_ends_not_later_than_a_time(member):
+    asked = {'count': None, 'until': '2030-10-27 07:59'}
+    assert len(create(member, asked)['leases']) == 2
+    asked['until'] = '2030-10-27 09:00+01:00'
+    assert len(create(member, asked)['leases']) == 3
+
+
+def test_a_series_with_too_many_leases_is_told_how_many_it_may_have(member):
+    asked = {'count': None, 'every': 'P1D', 'until': '2031-10-13'}
+    said = refusal(member('POST', '/leases', body(asked)))
+    assert 'more than 64 leases' in said
+    assert 'lease 64 is on 2030-12-15; give that as until' in said
 
 
 def test_there_are_no_offers_for_a_series(member):
@@ -225,6 +296,36 @@ def test_a_series_is_deleted(member):
     assert member('GET', '/leases').json['leases'] == []
     for method in ('GET', 'DELETE'):
         assert refusal(member(method, path), 404)
+
+
+def test_a_series_is_deleted_from_a_time_on(member):
+    first, second, third = create(member)['leases']
+    path = f'/lease-series/{first["series_id"]}'
+    for late in '2030-10-27 08:01', '2030-12-01 00:00':
+        answer = member('DELETE', f'{path}?from={late}')
+        assert answer.json == {'remaining': []}
+    assert len(member('GET', path).json['series']['leases']) == 3
+    member('DELETE', f'{path}?from=2030-10-20 07:00')
+    assert member('GET', path).json['series']['leases'] == [first]
+    for missing in second, third:
+        answer = member('GET', f'/leases/{missing["id"]}')
+        assert refusal(answer, 404)
+    for wrong in 'from=later', 'from=', 'since=now':
+        assert refusal(member('DELETE', f'{path}?{wrong}'))
+
+
+def test_what_is_left_is_of_those_that_are_to_be_deleted(
+    member, workers, clock
+):
+    """The first lease is active: it takes a worker to delete it."""
+    first, *_ = create(member)['leases']
+    clock.now = datetime.datetime(2030, 10, 13, 7, tzinfo=datetime.UTC)
+    workers.work()
+    path = f'/lease-series/{first["series_id"]}'
+    late = member('DELETE', f'{path}?from=2030-10-14 00:00').json
+    assert late == {'remaining': []}
+    [left] = member('DELETE', path).json['remaining']
+    assert left['lease']['id'] == first['id']
 
 
 def test_a_single_lease_is_deleted_and_changed_by_itself(member):

@@ -246,9 +246,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: belongings.give_back(
         session, [lease_id(7), lease_id(8)], NOW
     ),
-    lambda session: project_access.remove(session, lease_id(7), 'project-8'),
+    lambda session: project_access.remove(session, lease_id(7), ['project-8']),
     lambda session: project_access.set_removed(
-        session, lease_id(7), 'project-8', NOW, NOW
+        session, lease_id(7), ['project-8'], NOW, NOW
     ),
     lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]
