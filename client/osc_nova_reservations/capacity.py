@@ -94,6 +94,7 @@ class ShowCapacity(base.Timed, command.Lister):
             action='store_true',
             help='Show how many hosts each project holds (administrators)',
         )
+        base.add_long(parser)
         return parser
 
     def take_action(
@@ -114,9 +115,12 @@ class ShowCapacity(base.Timed, command.Lister):
         columns['holds'] = 'Held'
         if parsed_args.by_project:
             columns['projects'] = 'Projects'
+        shown = base.columns(
+            columns, [key for key in columns if key != 'end_date'], parsed_args
+        )
         base.say_zone(self, clock, parsed_args)
-        return [*columns.values()], [
-            [_cell(point, key, clock) for key in columns] for point in found
+        return [*shown.values()], [
+            [_cell(point, key, clock) for key in shown] for point in found
         ]
 
 

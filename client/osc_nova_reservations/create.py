@@ -16,13 +16,13 @@ from osc_lib.command import command
 from osc_nova_reservations import api
 from osc_nova_reservations import base
 from osc_nova_reservations import dates
-from osc_nova_reservations import errors
 from osc_nova_reservations import names
 from osc_nova_reservations import shown
 from osc_nova_reservations import waiting
 from osc_nova_reservations import what
 from osc_nova_reservations import when
 from osc_nova_reservations.sdk import lease as sdk_lease
+from osc_nova_reservations.sdk import pool
 from osc_nova_reservations.sdk import proxy
 
 _ATTEMPTS = 3
@@ -90,44 +90,40 @@ class CreateLease(base.Timed, command.ShowOne):
             for name in (parsed_args.share_with or '').split(',')
             if name
         ]
-        client = api.client_of(self)
-        query = {'dry_run': True} if parsed_args.dry_run else {}
-        if parsed_args.dry_run:
-            self.app.stderr.write('Nothing is done; this would be made:\n')
-        if 'repeat' in body:
-            return self._series(client, body | query, projects, parsed_args)
-        if parsed_args.first_free:
-            made = _create_first(client, parsed_args, clock, body, query)
-        else:
-            key = parsed_args.idempotency_key or str(uuid.uuid4())
-            made = _created(client.create_lease, body | query, key)
-        if projects and not query:
-            with _sharing(f'lease add project {made.id}', parsed_args):
-                client.share_lease(made, projects)
-        if parsed_args.wait and not query:
-            made = waiting.wait(self, client, made, clock, parsed_args)
-        return shown.lease(
-            made.shown(), clock, known, parsed_args, is_made=not query
-        )
-
-    def _series(
-        self,
-        client: proxy.Proxy,
-        body: dict[str, Any],
-        projects: Sequence[str],
-        args: argparse.Namespace,
-    ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Create a series, and return what to show of it."""
-        if args.wait:
+        if parsed_args.wait and parsed_args.repeat:
             raise exceptions.CommandError(
                 '--wait is for a single lease, without --repeat'
             )
-        key = args.idempotency_key or str(uuid.uuid4())
-        made = _created(client.create_series, body, key)
-        if projects and not args.dry_run:
-            with _sharing(f'lease series add project {made.id}', args):
-                client.share_series(made, projects)
-        return shown.series(made, self.clock(args), is_made=not args.dry_run)
+        if parsed_args.dry_run:
+            body['dry_run'] = True
+            self.app.stderr.write('Nothing is done; this would be made:\n')
+        client = api.client_of(self)
+        with _told_values(client, parsed_args):
+            if parsed_args.repeat:
+                made = _created(client.create_series, body, parsed_args)
+            elif parsed_args.first_free:
+                made = _create_first(client, parsed_args, clock, body)
+            else:
+                made = _created(client.create_lease, body, parsed_args)
+        if parsed_args.dry_run:
+            return self._shown(made, clock, known, parsed_args)
+        if projects:
+            _share(client, made, projects, parsed_args)
+        if parsed_args.wait:
+            made = waiting.wait(self, client, made, clock, parsed_args)
+        return self._shown(made, clock, known, parsed_args)
+
+    def _shown(
+        self,
+        made: Any,
+        clock: dates.Clock,
+        known: names.Names,
+        args: argparse.Namespace,
+    ) -> shown.Row:
+        is_made = not args.dry_run
+        if args.repeat:
+            return shown.series(made, clock, is_made=is_made)
+        return shown.lease(made.shown(), clock, known, args, is_made=is_made)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -176,15 +172,17 @@ def body_of(
     }
 
 
-def _created(create: Any, body: dict[str, Any], key: str) -> Any:
+def _created(
+    create: Any, body: dict[str, Any], args: argparse.Namespace
+) -> Any:
     """Create a lease, or a series, unless an earlier request with the key
     has, and return it.
 
-    :raises: CommandError
+    :raises: CommandError, openstack.exceptions.HttpException
     """
+    key = args.idempotency_key or str(uuid.uuid4())
     try:
-        with errors.told():
-            return create(**body, idempotency_key=key)
+        return create(**body, idempotency_key=key)
     except session_exceptions.ConnectionError as error:
         raise exceptions.CommandError(
             f'{error}\nThe lease may have been made. To be sure, give the '
@@ -193,12 +191,49 @@ def _created(create: Any, body: dict[str, Any], key: str) -> Any:
         ) from error
 
 
+@contextlib.contextmanager
+def _told_values(
+    client: proxy.Proxy, args: argparse.Namespace
+) -> Iterator[None]:
+    """Say which values there are if no host has a property that is asked for.
+
+    :raises: CommandError
+    """
+    try:
+        yield
+    except sdk_exceptions.BadRequestException as error:
+        wanted = {
+            key.removeprefix('$'): value
+            for how, key, value in args.properties
+            if how == '=='
+        }
+        if not wanted:
+            raise
+        found = {each.name: each.values for each in _properties(client)}
+        missing = [
+            f'no host has {key}={value}, there is {key}='
+            + f', {key}='.join(found[key])
+            for key, value in wanted.items()
+            if key in found and value not in found[key]
+        ]
+        raise exceptions.CommandError(
+            '; '.join([error.message, *missing])
+        ) from error
+
+
+def _properties(client: proxy.Proxy) -> Iterator[pool.Property]:
+    try:
+        yield from client.host_properties(detail='true')
+    except sdk_exceptions.ForbiddenException:
+        # Not every cloud shows values to everybody.
+        return
+
+
 def _create_first(
     client: proxy.Proxy,
     args: argparse.Namespace,
     clock: dates.Clock,
     body: dict[str, Any],
-    query: dict[str, Any],
 ) -> sdk_lease.Lease:
     """Create a lease in the first window that is offered for it.
 
@@ -225,7 +260,7 @@ def _create_first(
             )
         body = body | {'start_date': offers[0].start_date}
         try:
-            return client.create_lease(**body, **query)
+            return client.create_lease(**body)
         except sdk_exceptions.HttpException:
             # Another lease may have taken the window meanwhile.
             if not attempts_left:
@@ -250,18 +285,27 @@ def why_not(client: proxy.Proxy, wanted: dict[str, Any]) -> str:
     return 'There is room at its begin now: ask again'
 
 
-@contextlib.contextmanager
-def _sharing(command_line: str, args: argparse.Namespace) -> Iterator[None]:
-    """Say how to go on if what was made could not be shared.
+def _share(
+    client: proxy.Proxy,
+    made: Any,
+    projects: Sequence[str],
+    args: argparse.Namespace,
+) -> None:
+    """Share what was made; if that fails, say how to do it later.
 
     :raises: CommandError
     """
+    words = 'lease series' if args.repeat else 'lease'
     try:
-        yield
+        if args.repeat:
+            client.share_series(made, projects)
+        else:
+            client.share_lease(made, projects)
     except sdk_exceptions.HttpException as error:
         raise exceptions.CommandError(
             f'It is made, but not shared: {error.message}\nTo share it: '
-            f'openstack {command_line} {args.share_with.replace(",", " ")}'
+            f'openstack {words} add project {made.id} '
+            + args.share_with.replace(',', ' ')
         ) from error
 
 

@@ -39,6 +39,8 @@ _FACTS = frozenset(
 )
 """What a host shows that is no property given by the operator."""
 
+_HIDDEN = frozenset({'created_at', 'updated_at', 'trust_id', 'cpu_info'})
+
 
 class ListHost(base.Told, command.Lister):
     """List the hosts that can be leased"""
@@ -204,7 +206,7 @@ def _display(host: pool.Host) -> tuple[list[str], list[Any]]:
     facts = {
         key: shown[key]
         for key in sorted(shown)
-        if key in _FACTS and shown[key] is not None
+        if key in _FACTS - _HIDDEN and shown[key] is not None
     }
     facts['properties'] = _cell(shown, 'properties')
     return [*facts], [*facts.values()]

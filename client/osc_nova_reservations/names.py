@@ -25,9 +25,21 @@ class Names:
         if utils.is_uuid_like(name):
             return name
         identity = self._manager.sdk_connection.identity
-        # If the user may not look projects up, the name must not be sent as
-        # an ID: nobody would notice the mistake.
-        return _id(identity.find_project, 'Project', name, 'give its ID')
+        try:
+            return str(identity.find_project(name, ignore_missing=False).id)
+        except sdk_exceptions.ForbiddenException:
+            # Members may look up the projects that they are in themselves.
+            found = [key for key, own in self._own().items() if own == name]
+        except sdk_exceptions.NotFoundException:
+            found = []
+        if len(found) != 1:
+            # The name must not be sent as an ID: nobody would notice the
+            # mistake.
+            raise exceptions.CommandError(
+                f'You see no project {name}: give its ID, which its members '
+                f'see by "openstack project show {name}"'
+            )
+        return found[0]
 
     def flavor(self, name: str) -> str:
         """:raises: CommandError"""
@@ -64,9 +76,15 @@ class Names:
         identity = self._manager.sdk_connection.identity
         try:
             return found | {each.id: each.name for each in identity.projects()}
-        except sdk_exceptions.SDKException:
-            # Only administrators know other projects: they stay IDs.
-            return found
+        except sdk_exceptions.ForbiddenException:
+            # Only administrators know all projects: the others stay IDs.
+            return found | self._own()
+
+    def _own(self) -> dict[str, str]:
+        """Return the projects that the user is in."""
+        identity = self._manager.sdk_connection.identity
+        user = self._manager.auth_ref.user_id
+        return {each.id: each.name for each in identity.user_projects(user)}
 
 
 def _id(find: Any, what: str, name: str, hint: str) -> str:

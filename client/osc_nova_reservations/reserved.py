@@ -30,6 +30,12 @@ _TOLD = frozenset(
 )
 """Keys of a reservation that are shown in words, or say nothing new."""
 
+_DEFAULTS = {'before_end': 'default', 'consume': 'targeted', 'end_grace': 0}
+"""What a reservation has unless it is asked for something else."""
+
+_SIZES = frozenset({'vcpus', 'memory_mb', 'disk_gb', 'resource_properties'})
+"""What slots of a flavor have from it."""
+
 IDS = frozenset({'id', 'lease_id', 'resource_id', 'created_at', 'updated_at'})
 """Keys that a reservation which is not made can not have."""
 
@@ -74,8 +80,10 @@ def _lines(reservation: dict[str, Any]) -> Iterator[str]:
     for key, value in sorted(reservation.items()):
         if key in _TOLD or value is None or value is False or value == '':
             continue
-        if key == 'resource_properties' and _is_flavor(reservation):
-            # This is the whole flavor; its name is shown already.
+        if _DEFAULTS.get(key, ...) == value:
+            continue
+        if key in _SIZES and _is_flavor(reservation):
+            # The name of the flavor is shown already.
             continue
         yield f'  {key}: {value}'
 

@@ -86,7 +86,7 @@ def manager(instance: Instance) -> types.SimpleNamespace:
         lease=plugin.make_client(instance),
         sdk_connection=instance.sdk_connection,
         auth_ref=types.SimpleNamespace(
-            project_id=fake_api.PROJECT, project_name='demo'
+            project_id=fake_api.PROJECT, project_name='demo', user_id='u'
         ),
     )
 

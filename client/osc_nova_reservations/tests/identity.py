@@ -35,6 +35,10 @@ class Identity:
         for name, key in self.projects_by_name.items():
             yield types.SimpleNamespace(id=key, name=name)
 
+    def user_projects(self, user: str) -> list[Any]:
+        """The user is in no project but its own."""
+        return []
+
     def _check(self) -> None:
         if self.forbids:
             raise sdk_exceptions.ForbiddenException('You are not authorized')

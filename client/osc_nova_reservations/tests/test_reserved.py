@@ -89,10 +89,7 @@ def test_a_lease_is_shown_line_by_line():
         '  hypervisor_properties: [">=", "$vcpus", "16"]',
         '4 slots of m1.large',
         '  id: r2',
-        '  disk_gb: 10',
-        '  memory_mb: 1024',
         '  used: 0',
-        '  vcpus: 2',
     ]
 
 
