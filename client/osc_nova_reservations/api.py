@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lease API for commands."""
 
+from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from keystoneauth1 import adapter
 from osc_lib import exceptions
 from osc_lib.command import command
 
+from osc_nova_reservations import dates
 from osc_nova_reservations import errors
 from osc_nova_reservations.sdk import lease as sdk_lease
 from osc_nova_reservations.sdk import proxy
@@ -36,19 +39,21 @@ def find(client: proxy.Proxy, lease: str) -> sdk_lease.Lease:
         )
     if len(meant) > 1:
         meant.sort(key=lambda each: str(each.start_date))
-        raise exceptions.CommandError(
-            '\n'.join(
-                [
-                    f'{len(meant)} leases have the name {lease}: give the ID '
-                    'of one',
-                    *(
-                        f'{each.id} {each.status} {each.start_date}'
-                        for each in meant
-                    ),
-                ]
-            )
-        )
+        raise exceptions.CommandError('\n'.join(_several(lease, meant)))
     return meant[0]
+
+
+def _several(name: str, meant: Sequence[sdk_lease.Lease]) -> Iterator[str]:
+    """Yield the lines of a refusal of a name that several leases have."""
+    yield f'{len(meant)} leases have the name {name}: give the ID of one'
+    if len({each.series_id for each in meant}) == 1 and meant[0].series_id:
+        yield (
+            'They are one series: "openstack lease series show, set, delete '
+            f'{name}" is for all of them'
+        )
+    for each in meant:
+        start = dates.parsed(str(each.start_date))
+        yield f'{each.id} {each.status} {start:%Y-%m-%d %H:%M} UTC'
 
 
 def request(

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 from typing import Any
@@ -202,23 +203,31 @@ def _told_values(
     try:
         yield
     except sdk_exceptions.BadRequestException as error:
-        wanted = {
-            key.removeprefix('$'): value
-            for how, key, value in args.properties
-            if how == '=='
-        }
-        if not wanted:
+        if not args.properties:
             raise
         found = {each.name: each.values for each in _properties(client)}
-        missing = [
-            f'no host has {key}={value}, there is {key}='
-            + f', {key}='.join(found[key])
-            for key, value in wanted.items()
-            if key in found and value not in found[key]
-        ]
-        raise exceptions.CommandError(
-            '; '.join([error.message, *missing])
-        ) from error
+        said = [*_missing(args.properties, found)]
+        raise exceptions.CommandError('\n'.join([error.message, *said])) from (
+            error
+        )
+
+
+def _missing(
+    wanted: Sequence[Sequence[str]], found: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield what no host has.
+
+    :param wanted: comparisons of properties
+    :param found: property -> its values
+    """
+    for how, name, value in wanted:
+        key = name.removeprefix('$')
+        if key not in found:
+            there = ', '.join(sorted(found)) or 'none'
+            yield f'{key} is no property of hosts; there are: {there}'
+        elif how == '==' and value not in found[key]:
+            there = f', {key}='.join(found[key])
+            yield f'No host has {key}={value}; there are: {key}={there}'
 
 
 def _properties(client: proxy.Proxy) -> Iterator[pool.Property]:

@@ -78,7 +78,7 @@ def _cell(
         return dates.Column(lease[key], clock)
     if key == 'project_id':
         return known.get(lease[key], lease[key])
-    return lease[key]
+    return '' if lease[key] is None else lease[key]
 
 
 class CordonHost(_Act):

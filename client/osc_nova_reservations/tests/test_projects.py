@@ -8,7 +8,7 @@ from osc_nova_reservations import create
 from osc_nova_reservations import leases
 from osc_nova_reservations import limits
 from osc_nova_reservations import usage
-from osc_nova_reservations.tests import test_leases
+from osc_nova_reservations.tests import test_create
 from osc_nova_reservations.tests import test_limits
 from osc_nova_reservations.tests.identity import PHYSICS
 
@@ -27,7 +27,7 @@ def test_an_id_needs_no_keystone(run, api):
 
 
 def test_windows_are_for_the_project(run, api, identity):
-    api.offers = [test_leases.OFFER]
+    api.offers = [test_create.OFFER]
     words = ('--hosts=1', '--duration=1h', '--project=physics')
     run(create.ListOffer, *words)
     run(create.CreateLease, 'mine', *words, '--first-free')

@@ -63,7 +63,7 @@ def test_a_name_means_the_lease_that_lives(run, member, workers):
     other = member.lease()
     said = run('delete', 'mine')
     for lease in (living, other):
-        assert f'{lease["id"]} PENDING {lease["start_date"]}' in said
+        assert f'{lease["id"]} PENDING 2030-05-17 10:31 UTC' in said
     assert over['id'] not in said
 
 
