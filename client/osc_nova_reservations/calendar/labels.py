@@ -126,7 +126,8 @@ def _give_way(lane: list[Placed], new: Placed) -> None:
     last = lane[-1]
     if last.right > new.start:
         before = lane[-2].right if len(lane) > 1 else 0
-        room_before = last.start - before
-        last.side = Side.BEFORE if last.room <= room_before else Side.INSIDE
+        last.side = Side.BEFORE
+        if last.left < before:
+            last.side = Side.INSIDE
     if last.right > new.left:
         new.side = Side.INSIDE

@@ -175,6 +175,8 @@ table { border-collapse: separate; border-spacing: 0; }
 }
 .list thead th { font-weight: 600; color: var(--faint); }
 .list tbody th { font-weight: 600; }
+.list th[scope=row], .list td { overflow-wrap: anywhere; }
+.list th[scope=row] { min-width: 10rem; }
 .list tbody tr > * { border-top: 1px solid var(--line); }
 .list tbody tr:target > * { background: var(--held); color: var(--held-ink); }
 .list td[data-heading=Start], .list td[data-heading=End] {
@@ -202,7 +204,7 @@ summary {
   .list tbody tr + tr { border-top: 1px solid var(--line); }
   .list tbody tr > * { padding: .05rem 0; border: none; }
   .list tbody th { font-size: 1rem; padding-bottom: .25rem; }
-  .list td { display: flex; gap: .75rem; overflow-wrap: anywhere; }
+  .list td { display: flex; gap: .75rem; }
   .list td::before {
     content: attr(data-heading); flex: 0 0 4.5rem; color: var(--faint);
   }
