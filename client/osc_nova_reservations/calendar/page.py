@@ -216,25 +216,27 @@ class _Drawing:
         self.colours = _colours(calendar)
 
     def grid(self) -> str:
-        """Return the numbers from which the style draws lines, and the
-        weekends.
-
-        The style draws Saturdays and Sundays on each row; they are no
-        elements.
+        """Return the numbers of the style, and how it draws the columns on
+        each row: with a line before each, and weekends in their colour. They
+        are no elements.
         """
         number = self.scale.columns
-        weekend = 'linear-gradient(to right'
+        days = 'linear-gradient(to right'
         for place, when in enumerate(self.scale.marks[:-1]):
             day = self.window.local(when).weekday()
-            colour = 'var(--weekend)' if day >= 5 else 'transparent'
+            # What is transparent gets dark edges when it is printed.
+            colour = 'var(--weekend)' if day >= 5 else 'var(--paper)'
             first, last = (
                 round(100 * each / number, 3) for each in (place, place + 1)
             )
-            weekend += f', {colour} {first}% {last}%'
+            days += (
+                f', var(--line) {first}% calc({first}% + 1px)'
+                f', {colour} 0 {last}%'
+            )
         now = self.scale.percent(self.calendar.now)
         return (
             f'--times: {number}; --least: {self.column}rem; --now: {now}%; '
-            f'--weekends: {weekend})'
+            f'--days: {days})'
         )
 
     def row(self, row: model.Row) -> Element:

@@ -97,9 +97,7 @@ table { border-collapse: separate; border-spacing: 0; }
 .chart tbody tr + tr > * { border-top: 1px solid var(--line); }
 .chart td {
   position: relative; height: 2.4rem; padding: .3rem 0;
-  background-image:
-    repeating-linear-gradient(to right, var(--line) 0 1px,
-      transparent 1px calc(100% / var(--times))), var(--weekends);
+  background-image: var(--days);
 }
 .chart td.nothing {
   padding: 1rem; text-align: center; color: var(--faint); background: none;
@@ -176,12 +174,13 @@ table { border-collapse: separate; border-spacing: 0; }
 .list thead th { font-weight: 600; color: var(--faint); }
 .list tbody th { font-weight: 600; }
 .list th[scope=row], .list td { overflow-wrap: anywhere; }
-.list th[scope=row] { min-width: 10rem; }
+.list th[scope=row], .list td:last-child { min-width: 10rem; }
 .list tbody tr > * { border-top: 1px solid var(--line); }
-.list tbody tr:target > * { background: var(--held); color: var(--held-ink); }
-.list td[data-heading=Start], .list td[data-heading=End] {
-  white-space: nowrap;
+.list tbody tr:target, .list tbody tr:target > * {
+  background: var(--held); color: var(--held-ink);
 }
+.list [data-heading=Status], .list [data-heading=Start],
+.list [data-heading=End] { white-space: nowrap; }
 .list td:last-child { color: var(--faint); font-size: .8rem; }
 details { margin-top: 1rem; }
 summary {
@@ -198,10 +197,17 @@ summary {
   .chart thead tr:first-child th[rowspan], .chart th[scope=row] {
     padding: .35rem .4rem; font-size: .8rem;
   }
-  .list, .list tbody, .list tr, .list th, .list td { display: block; }
+}
+@media screen and (max-width: 56rem) {
+  .list, .list tr, .list th { display: block; }
   .list thead { display: none; }
-  .list tbody tr { padding: .7rem .9rem; }
-  .list tbody tr + tr { border-top: 1px solid var(--line); }
+  .list tbody {
+    display: grid; grid-template-columns: repeat(auto-fill,
+      minmax(17rem, 1fr));
+  }
+  .list tbody tr {
+    padding: .7rem .9rem; box-shadow: 0 0 0 .5px var(--line);
+  }
   .list tbody tr > * { padding: .05rem 0; border: none; }
   .list tbody th { font-size: 1rem; padding-bottom: .25rem; }
   .list td { display: flex; gap: .75rem; }
@@ -209,8 +215,10 @@ summary {
     content: attr(data-heading); flex: 0 0 4.5rem; color: var(--faint);
   }
 }
+@page { size: landscape; margin: 12mm; }
 @media print {
-  body { max-width: none; padding: 0; }
+  body { max-width: none; padding: 0; background: none; }
+  h2, summary { break-after: avoid; }
   .frame { max-height: none; overflow: visible; box-shadow: none; }
   tr { break-inside: avoid; }
   .bar, .swatch, td, th { print-color-adjust: exact; }
