@@ -7,8 +7,6 @@ import types
 
 import pytest
 
-from osc_nova_reservations.calendar import command
-
 TWO = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
 
 
@@ -23,8 +21,7 @@ def rows(openstack, clock, monkeypatch):
         now = clock.now.replace(tzinfo=datetime.UTC)
         stopped = types.SimpleNamespace(now=lambda zone: now.astimezone(zone))
         monkeypatch.setattr(
-            command,
-            'datetime',
+            f'{COMMAND}.datetime',
             types.SimpleNamespace(datetime=stopped, UTC=datetime.UTC),
         )
         day = now.date()
