@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+COMMAND = 'osc_nova_reservations.calendar.command'
 TWO = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
 
 
