@@ -157,7 +157,7 @@ def _chart(calendar: model.Calendar) -> Element:
     columns = _add(table, 'colgroup')
     _add(columns, 'col', class_='names')
     _add(columns, 'col', span=str(drawing.scale.columns))
-    table.append(_times(calendar))
+    table.append(_times(calendar, drawing.column))
     rows = _add(table, 'tbody')
     for row in calendar.rows:
         rows.append(drawing.row(row))
@@ -172,8 +172,11 @@ def _chart(calendar: model.Calendar) -> Element:
     return frame
 
 
-def _times(calendar: model.Calendar) -> Element:
-    """Return the head of the table: months and days, or a day and hours."""
+def _times(calendar: model.Calendar, column: float) -> Element:
+    """Return the head of the table: months and days, or a day and hours.
+
+    :param column: the least width of a column, in rem
+    """
     window = calendar.window
     hourly = layout.is_hourly(window)
     times = [window.local(when) for when in layout.columns(window)]
@@ -181,12 +184,15 @@ def _times(calendar: model.Calendar) -> Element:
     upper, lower = _add(head, 'tr'), _add(head, 'tr')
     _add(upper, 'th', calendar.heading, scope='col', rowspan='2')
     groups = itertools.groupby(
-        times, lambda when: _day(when) if hourly else f'{when:%B %Y}'
+        times, lambda when: when.date() if hourly else (when.year, when.month)
     )
-    for name, group in groups:
-        cell = _add(upper, 'th', scope='colgroup')
-        cell.set('colspan', str(len([*group])))
-        _add(cell, 'span', name)
+    for _, group in groups:
+        first, *others = group
+        number = 1 + len(others)
+        name = _day(first) if hourly else f'{first:%B %Y}'
+        cell = _add(upper, 'th', scope='colgroup', title=name)
+        cell.set('colspan', str(number))
+        _add(cell, 'span', _short(name, number * column))
     for when in times:
         cell = _add(lower, 'th', scope='col')
         if hourly:
@@ -197,6 +203,14 @@ def _times(calendar: model.Calendar) -> Element:
         _add(cell, 'abbr', f'{when:%a}'[:2], title=f'{when:%A}')
         _add(cell, 'b', str(when.day))
     return head
+
+
+def _short(month: str, width: float) -> str:
+    """Return the name of a month, or of a day of one, as far as it fits."""
+    if width >= labels.SIGN * len(month) + labels.MARGIN:
+        return month
+    name, _, year = month.partition(' ')
+    return f'{name[:3]} {year}' if width > 5.5 else name[:3]
 
 
 class _Drawing:

@@ -66,7 +66,7 @@ table { border-collapse: separate; border-spacing: 0; }
 .chart thead { position: sticky; top: 0; z-index: 3; }
 .chart thead tr:first-child th {
   padding: .45rem .4rem .1rem; font-size: .87rem; font-weight: 600;
-  text-align: left;
+  text-align: left; white-space: nowrap;
 }
 .chart thead tr:first-child th + th { border-left: 1px solid var(--line); }
 .chart thead tr:first-child th span {

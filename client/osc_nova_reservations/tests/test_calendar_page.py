@@ -230,6 +230,17 @@ def test_all_times_are_those_of_the_zone():
     assert '00:00' not in text
 
 
+@pytest.mark.parametrize(
+    ('days', 'shown'),
+    [(1, 'Feb'), (2, 'Feb 2027'), (3, 'February 2027')],
+)
+def test_months_are_shortened_where_few_days_are_shown(days, shown):
+    window = model.Window(calendars.at(-days), calendars.at(14 - days))
+    text = page.html(calendar(window=window))
+    assert f'title="February 2027" colspan="{days}"><span>{shown}<' in text
+    assert '<span>March 2027<' in text
+
+
 def test_two_days_have_their_hours():
     window = model.Window(calendars.at(0), calendars.at(2))
     text = page.html(calendar(window=window))
