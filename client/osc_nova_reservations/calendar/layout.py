@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of the bars of a row: arithmetic that text and HTML share."""
 
+import bisect
 from collections.abc import Iterable
 import dataclasses
 import datetime
+import itertools
 
 from osc_nova_reservations.calendar import model
 
@@ -77,32 +79,93 @@ def cells(
     return shown, hidden
 
 
-def percent(when: datetime.datetime, window: model.Window) -> float:
-    """Return how far a time is into a window, from 0 to 100."""
-    inside = min(max(when, window.start), window.end)
-    return round(100 * ((inside - window.start) / window.length), 3)
+def midnight(day: datetime.date, zone: datetime.tzinfo) -> datetime.datetime:
+    """Return when a day begins in a zone, in UTC. That is later than 0:00
+    where the clocks are put forward at midnight."""
+    start = datetime.datetime.combine(day, datetime.time(), zone)
+    return start.astimezone(datetime.UTC)
 
 
 def whole_days(window: model.Window) -> model.Window:
-    """Return the days that the window touches."""
-    midnight = datetime.time(tzinfo=datetime.UTC)
-    start = datetime.datetime.combine(window.start.date(), midnight)
-    last = datetime.datetime.combine(window.end.date(), midnight)
-    end = last if last == window.end else last + _DAY
-    return model.Window(start, end)
+    """Return the days that the window touches, in its zone."""
+    first = window.local(window.start).date()
+    last = window.local(window.end).date()
+    end = midnight(last, window.zone)
+    if end < window.end:
+        end = midnight(last + _DAY, window.zone)
+    return dataclasses.replace(
+        window, start=midnight(first, window.zone), end=end
+    )
 
 
 def is_hourly(window: model.Window) -> bool:
-    return window.length <= _HOURLY
+    """Return whether a calendar has a column for each hour."""
+    first = window.local(window.start).date()
+    return window.end <= midnight(first + _HOURLY, window.zone)
 
 
 def columns(window: model.Window) -> list[datetime.datetime]:
     """Return the time at which each day of a window begins, or each hour if
-    the window is short.
+    the window is short; in UTC, because times of one zone are compared as
+    clocks show them, which is wrong for an hour that occurs twice.
 
     :param window: of whole days
     """
-    step = _HOUR if is_hourly(window) else _DAY
-    return [
-        window.start + number * step for number in range(window.length // step)
-    ]
+    return hours(window) if is_hourly(window) else days(window)
+
+
+def days(window: model.Window) -> list[datetime.datetime]:
+    """Return when the days begin of which the window has some time."""
+    day = window.local(window.start).date()
+    found = [midnight(day, window.zone)]
+    while True:
+        day += _DAY
+        begin = midnight(day, window.zone)
+        if begin >= window.end:
+            return found
+        # A day that the zone skipped begins with the next one.
+        if begin > found[-1]:
+            found.append(begin)
+
+
+def hours(window: model.Window) -> list[datetime.datetime]:
+    """Return when the hours begin of which the window has some time. A day of
+    a change of the clocks has 23 or 25."""
+    found = []
+    for begin, end in itertools.pairwise((*days(window), window.end)):
+        number = -((begin - end) // _HOUR)
+        found += [begin + hour * _HOUR for hour in range(number)]
+    return [begin for begin in found if begin + _HOUR > window.start]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scale:
+    """Columns of the same width, however long their days are.
+
+    :ivar marks: when each column begins, and when the last one ends.
+    """
+
+    marks: tuple[datetime.datetime, ...]
+
+    @classmethod
+    def of(cls, window: model.Window) -> 'Scale':
+        """:param window: of whole days"""
+        return cls((*columns(window), window.end))
+
+    @property
+    def columns(self) -> int:
+        return len(self.marks) - 1
+
+    def place(self, when: datetime.datetime) -> float:
+        """Return how many columns, and parts of one, are before a time that
+        is moved into the window if it is outside."""
+        inside = min(max(when, self.marks[0]), self.marks[-1])
+        number = bisect.bisect_right(self.marks, inside) - 1
+        if number == self.columns:
+            return float(number)
+        begin, end = self.marks[number : number + 2]
+        return number + (inside - begin) / (end - begin)
+
+    def percent(self, when: datetime.datetime) -> float:
+        """Return how far a time is into the window, from 0 to 100."""
+        return round(100 * self.place(when) / self.columns, 3)

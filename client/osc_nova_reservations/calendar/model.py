@@ -53,6 +53,11 @@ class Row:
     bars: tuple[Bar, ...]
 
 
+ENDED = frozenset({'TERMINATED', 'TIMEDOUT'})
+"""Statuses of leases that are over. Those that failed are not among them:
+somebody has to look at them."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
     """A lease of the viewer's project, with what its bars do not show.
@@ -67,17 +72,29 @@ class Lease:
     start: datetime.datetime
     end: datetime.datetime
 
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Window:
-    """Half-open, in UTC."""
+    """Half-open, in UTC.
+
+    :ivar zone: whose days and hours are drawn.
+    """
 
     start: datetime.datetime
     end: datetime.datetime
+    zone: datetime.tzinfo = datetime.UTC
 
     @property
     def length(self) -> datetime.timedelta:
         return self.end - self.start
+
+    def local(self, when: datetime.datetime) -> datetime.datetime:
+        """Return the same instant, as clocks in the zone show it."""
+        return when.astimezone(self.zone)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

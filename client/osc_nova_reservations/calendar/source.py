@@ -5,6 +5,7 @@ All requests use the viewer's token, so a calendar shows nothing that the
 viewer may not see.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -18,27 +19,21 @@ from osc_nova_reservations import reserved
 from osc_nova_reservations.calendar import model
 
 _WAITING = frozenset({'CREATING', 'IN_PROGRESS'})
-_CURRENT = (
-    *sorted(_WAITING),
-    *('PENDING', 'STARTING', 'ACTIVE', 'TERMINATING', 'DELETING', 'ERROR'),
-)
-"""Statuses of leases that are not over."""
 
 
 def of_leases(
     client: adapter.Adapter, window: model.Window, now: datetime.datetime
 ) -> model.Calendar:
-    """Return a calendar of the leases of the viewer's project."""
-    found = _leases(client, window, client.get_project_id(), _CURRENT)
+    """Return a calendar of the leases of the viewer's project. Those that are
+    over have no rows."""
+    found = leases_in(client, window, client.get_project_id())
     leases = tuple(_lease(each) for each in found)
-    return model.Calendar(
-        'Leases',
-        'Lease',
-        window,
-        now,
-        tuple(model.Row(each.name, (_own(each),)) for each in leases),
-        leases,
+    rows = (
+        model.Row(each.name, (_own(each),))
+        for each in leases
+        if not each.has_ended
     )
+    return model.Calendar('Leases', 'Lease', window, now, tuple(rows), leases)
 
 
 def of_hosts(
@@ -47,7 +42,8 @@ def of_hosts(
     """Return a calendar of all hosts.
 
     If the viewer may see the names of hosts, and which lease has which host,
-    the calendar shows them. Otherwise the hosts are numbered.
+    the calendar shows them. Otherwise the hosts are numbered, except those
+    that leases of the project have now.
     """
     return _of_all(client, window, now, _HOSTS)
 
@@ -99,9 +95,9 @@ def _of_all(
         )['allocations']
     except api.Forbidden:
         own = _own_leases(client, window, project_id)
-        rows = tuple(_unnamed(client, window, own, kind))
+        rows = tuple(_unnamed(client, window, now, own, kind))
     else:
-        leases = _leases(client, window, None, ())
+        leases = leases_in(client, window, None)
         names = {each['id']: _plain(each['name']) for each in leases}
         own = _by_id(
             each for each in leases if project_id in (None, each['project_id'])
@@ -127,18 +123,15 @@ def _of_all(
 def _own_leases(
     client: adapter.Adapter, window: model.Window, project_id: str | None
 ) -> dict[str, model.Lease]:
-    return _by_id(_leases(client, window, project_id, ()))
+    return _by_id(leases_in(client, window, project_id))
 
 
 def _by_id(leases: Any) -> dict[str, model.Lease]:
     return {each['id']: _lease(each) for each in leases}
 
 
-def _leases(
-    client: adapter.Adapter,
-    window: model.Window,
-    project_id: str | None,
-    statuses: tuple[str, ...],
+def leases_in(
+    client: adapter.Adapter, window: model.Window, project_id: str | None
 ) -> list[dict[str, Any]]:
     """Return leases that overlap the window, in the order of their starts.
 
@@ -151,34 +144,100 @@ def _leases(
     }
     if project_id is not None:
         query['project_id'] = project_id
-    if statuses:
-        query['status'] = statuses
     return list(api.request(client, 'GET', '/leases', params=query)['leases'])
 
 
 def _unnamed(
     client: adapter.Adapter,
     window: model.Window,
+    now: datetime.datetime,
     own: Mapping[str, model.Lease],
     kind: _Kind,
 ) -> Iterator[model.Row]:
-    """Yield the rows of resources whose names the viewer may not know."""
+    """Yield the rows of resources whose names the viewer may not know, except
+    of those that the viewer's leases have."""
+    promised, shown = _pages(client, window, kind)
+    if promised:
+        yield model.Row(
+            'promised',
+            tuple(_promised(each, own, kind) for each in promised),
+        )
+    names = _names(client, shown, own, now)
+    for row in shown:
+        number = row['number']
+        yield model.Row(
+            names.get(number) or f'{kind.word} {number}',
+            tuple(_window(each, own) for each in row['windows']),
+        )
+
+
+def _pages(
+    client: adapter.Adapter, window: model.Window, kind: _Kind
+) -> tuple[list[Any], list[Any]]:
+    """Return what is promised, and the rows of all pages."""
     query = {**kind.query, **_within(window)}
     rows = f'{kind.word}s'
+    promised: list[Any] = []
+    found: list[Any] = []
     while True:
         path = f'{kind.path}/calendar'
         page = api.request(client, 'GET', path, params=query)
-        if page.get('promised'):
-            yield model.Row(
-                'promised',
-                tuple(_promised(each, own, kind) for each in page['promised']),
-            )
-        for row in page[rows]:
-            bars = (_window(each, own) for each in row['windows'])
-            yield model.Row(f'{kind.word} {row["number"]}', tuple(bars))
+        promised += page.get('promised') or ()
+        found += page[rows]
         if not page.get(f'{rows}_links') or not page[rows]:
-            return
+            return promised, found
         query['marker'] = str(page[rows][-1]['number'])
+
+
+def _names(
+    client: adapter.Adapter,
+    rows: Iterable[Mapping[str, Any]],
+    own: Mapping[str, model.Lease],
+    now: datetime.datetime,
+) -> dict[int, str]:
+    """Return number of a row -> name, of the hosts that leases of the project
+    have now.
+
+    The API shows the hosts of a lease by name, and the rows by number, both
+    in the order of their ids. If they are not equally many, a host came or
+    went between two requests, and which row is which is not known.
+    """
+    numbers: dict[str, list[int]] = {}
+    lease_ids = set()
+    for row in rows:
+        for each in row['windows']:
+            start, end = date_of(each['start_date']), date_of(each['end_date'])
+            if each.get('lease_id') in own and start <= now < end:
+                lease_ids.add(each['lease_id'])
+                its = numbers.setdefault(each['reservation_id'], [])
+                its.append(row['number'])
+    found: dict[int, str] = {}
+    for lease_id in sorted(lease_ids):
+        for reservation_id, hosts in _hosts(client, lease_id):
+            its = numbers.get(reservation_id, [])
+            if len(hosts) == len(its):
+                found.update(zip(its, hosts, strict=True))
+    return found
+
+
+def _hosts(
+    client: adapter.Adapter, lease_id: str
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield reservations of a lease, with the names of their hosts in the
+    order of the ids, as far as the viewer may see them."""
+    try:
+        lease = api.request(client, 'GET', f'/leases/{lease_id}')['lease']
+    except api.Forbidden:
+        return
+    for each in lease['reservations']:
+        hosts = each.get('hosts', ())
+        yield (
+            each['id'],
+            [
+                _plain(host['service_name'])
+                for host in sorted(hosts, key=lambda host: int(host['id']))
+            ],
+        )
 
 
 def _window(
@@ -189,8 +248,8 @@ def _window(
     name = lease.name if lease else str(kind)
     return model.Bar(
         kind,
-        _date(shown['start_date']),
-        _date(shown['end_date']),
+        date_of(shown['start_date']),
+        date_of(shown['end_date']),
         name,
         lease.id if lease else None,
     )
@@ -216,8 +275,8 @@ def _allocations(
         is_own = lease_id in own
         yield model.Bar(
             model.Kind.OWN if is_own else model.Kind.TAKEN,
-            _date(each['start_date']),
-            _date(each['end_date']),
+            date_of(each['start_date']),
+            date_of(each['end_date']),
             # A lease that is missing from the list was created or deleted
             # between the two requests.
             names.get(lease_id, str(model.Kind.TAKEN)),
@@ -231,8 +290,8 @@ def _holds(shown: Mapping[str, Any]) -> Iterator[model.Bar]:
         start, end = each['start_date'], each['end_date']
         yield model.Bar(
             model.Kind.HELD,
-            _date(start) if start else model.FIRST,
-            _date(end) if end else model.LAST,
+            date_of(start) if start else model.FIRST,
+            date_of(end) if end else model.LAST,
             _plain(f'held: {each["reason"]}'),
         )
 
@@ -243,8 +302,8 @@ def _lease(shown: Mapping[str, Any]) -> model.Lease:
         _plain(shown['name']),
         shown['status'],
         _plain(reserved.of_lease(dict(shown))),
-        _date(shown['start_date']),
-        _date(shown['end_date']),
+        date_of(shown['start_date']),
+        date_of(shown['end_date']),
     )
 
 
@@ -267,7 +326,7 @@ def _within(window: model.Window) -> dict[str, str]:
     }
 
 
-def _date(text: str) -> datetime.datetime:
+def date_of(text: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
 
 

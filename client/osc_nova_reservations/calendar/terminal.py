@@ -34,9 +34,11 @@ _MOST_NAME = 24
 _LEAST_CHART = 20
 """The fewest columns of the chart, however narrow the terminal is."""
 
+_HOUR = datetime.timedelta(hours=1)
+_DAY = datetime.timedelta(days=1)
 _STEPS = (
-    *(datetime.timedelta(hours=hours) for hours in (1, 2, 3, 6, 12)),
-    *(datetime.timedelta(days=days) for days in (1, 2, 7, 14, 28, 56, 112)),
+    *(hours * _HOUR for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY for days in (1, 2, 7, 14, 28, 56, 112)),
 )
 """Lengths of time from one mark to the next."""
 
@@ -56,9 +58,10 @@ def lines(
     chart = max(width - names - 1, _LEAST_CHART)
     drawing = _Drawing(calendar.window, names, chart, colours)
     window = calendar.window
+    start, end = map(window.local, (window.start, window.end))
     yield (
-        f'{calendar.title}, {window.start:%Y-%m-%d %H:%M} to '
-        f'{window.end:%Y-%m-%d %H:%M} UTC'
+        f'{calendar.title}, {start:%Y-%m-%d %H:%M} to '
+        f'{end:%Y-%m-%d %H:%M} {window.zone}'
     )
     yield ''
     yield from drawing.header(calendar.heading)
@@ -83,25 +86,36 @@ class _Drawing:
 
     def header(self, heading: str) -> Iterator[str]:
         """Yield the lines that name the time of the columns."""
-        marks = self._marks()
-        days = marks[1].time() == datetime.time() if len(marks) > 1 else True
-        upper = '%Y-%m' if days else '%m-%d %a'
-        lower = '%d %a' if days else '%H:%M'
+        step = self._step()
+        marks = self._marks(step)
+        upper, lower = ('%m-%d %a', '%H:%M')
+        if step >= _DAY:
+            upper, lower = ('%Y-%m', '%d %a')
         yield self._named('', _spread(self._texts(marks, upper), self.chart))
         yield self._named(
             heading, _spread(self._texts(marks, lower), self.chart)
         )
 
-    def _marks(self) -> list[datetime.datetime]:
-        """Return the times to mark: as many as there is room for."""
+    def _step(self) -> datetime.timedelta:
+        """Return the time between marks, of which there is room for all."""
         room = max(self.chart // _MARK, 1)
         for step in _STEPS:
             if self.window.length <= room * step:
                 break
-        first = layout.whole_days(self.window).start
-        skipped = -((first - self.window.start) // step)
-        last = -((first - self.window.end) // step)
-        return [first + number * step for number in range(skipped, last)]
+        return step
+
+    def _marks(self, step: datetime.timedelta) -> list[datetime.datetime]:
+        """Return the times to mark, in UTC."""
+        if step >= _DAY:
+            found = layout.days(self.window)[:: step // _DAY]
+        else:
+            every = step // _HOUR
+            found = [
+                when
+                for when in layout.hours(self.window)
+                if self.window.local(when).hour % every == 0
+            ]
+        return [when for when in found if when >= self.window.start]
 
     def _texts(
         self, marks: Collection[datetime.datetime], form: str
@@ -110,7 +124,7 @@ class _Drawing:
         same text yield it once."""
         before = None
         for mark in marks:
-            text = f'{mark:{form}}'
+            text = f'{self.window.local(mark):{form}}'
             if text != before:
                 yield layout.column(mark, self.window, self.chart), text
             before = text

@@ -2,6 +2,7 @@
 """Calendars for tests: some by hand, some that hypothesis generates."""
 
 import datetime
+import zoneinfo
 
 from hypothesis import strategies as st
 
@@ -16,6 +17,14 @@ def at(day: float) -> datetime.datetime:
 
 
 WEEK = model.Window(MONDAY, at(7))
+ROME = zoneinfo.ZoneInfo('Europe/Rome')
+ZONES = (
+    *('UTC', 'Europe/Rome', 'America/New_York', 'Asia/Kathmandu'),
+    # The clocks change at midnight there, and by half an hour.
+    *('Africa/Cairo', 'America/Havana', 'Australia/Lord_Howe'),
+    # It has skipped a day, in 2011.
+    'Pacific/Apia',
+)
 
 
 def bar(
@@ -60,6 +69,23 @@ def bars(draw: st.DrawFn, names: st.SearchStrategy[str]) -> model.Bar:
 def windows(draw: st.DrawFn) -> model.Window:
     start, end = sorted(draw(st.lists(times, min_size=2, max_size=2)))
     return model.Window(start, max(end, start + datetime.timedelta(hours=1)))
+
+
+@st.composite
+def windows_of_zones(draw: st.DrawFn) -> model.Window:
+    """Windows of any time in which clocks are changed as today."""
+    start = draw(
+        st.datetimes(
+            datetime.datetime(2008, 1, 1),
+            datetime.datetime(2030, 1, 1),
+            timezones=st.just(datetime.UTC),
+        )
+    )
+    length = draw(st.integers(1, 30 * 24 * 60))
+    zone = zoneinfo.ZoneInfo(draw(st.sampled_from(ZONES)))
+    return model.Window(
+        start, start + datetime.timedelta(minutes=length), zone
+    )
 
 
 def many(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[model.Bar]]:

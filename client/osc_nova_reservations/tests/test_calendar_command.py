@@ -7,9 +7,11 @@ import datetime
 from osc_lib import exceptions
 import pytest
 
+from osc_nova_reservations import dates as times
 from osc_nova_reservations.calendar import command
+from osc_nova_reservations.tests import fake_api
 
-WORDS = ('--start=2027-03-01', '--end=2027-03-08')
+WORDS = ('--start=2027-03-01', '--end=2027-03-08', '--timezone=UTC')
 HOSTS = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
 
 
@@ -59,7 +61,19 @@ def test_leases_are_drawn_with_what_they_reserve(show, api, lease):
     [query] = api.queries
     assert query['start_before'] == ['2027-03-08T00:00:00+00:00']
     assert query['end_after'] == ['2027-03-01T00:00:00+00:00']
-    assert 'TERMINATED' not in query['status']
+    assert 'status' not in query
+
+
+def test_leases_that_are_over_are_folded_on_a_page_and_no_rows(
+    show, api, lease, tmp_path
+):
+    lease['status'] = 'TERMINATED'
+    assert 'There is nothing in this time.' in show()
+    file = tmp_path / 'calendar.html'
+    show(f'--html={file}')
+    text = file.read_text()
+    assert '<summary id="ended">Ended (1)</summary>' in text
+    assert text.index('<details>') < text.index('>workshop<')
 
 
 def test_members_see_hosts_by_number_on_all_pages(show, unnamed):
@@ -72,6 +86,51 @@ def test_members_see_hosts_by_number_on_all_pages(show, unnamed):
     assert '[workshop####' in text
     assert '[taken-----' in text
     assert '[heldxxxxx' in text
+
+
+@pytest.fixture
+def having(api, show, lease):
+    """Draw hosts while the lease has some of them."""
+
+    def having(*names, rows=(1, 2)):
+        today = fake_api.NOW
+        days = datetime.timedelta(days=2)
+        during = {
+            'start_date': (today - days).strftime('%Y-%m-%dT%H:%M:%S.%f'),
+            'end_date': (today + days).strftime('%Y-%m-%dT%H:%M:%S.%f'),
+        }
+        own = {'kind': 'own', 'lease_id': lease['id'], 'reservation_id': 'r'}
+        api.unnamed = [
+            {'number': row, 'windows': [own | during]} for row in rows
+        ] + [{'number': 3, 'windows': []}]
+        # The API tells the hosts in no order.
+        hosts = [
+            {'id': str(number), 'service_name': name}
+            for number, name in enumerate(names, 9)
+        ]
+        lease['reservations'] = [HOSTS | {'id': 'r', 'hosts': hosts[::-1]}]
+        text = show(
+            '--hosts',
+            f'--start={today - days:%Y-%m-%d}',
+            f'--end={today + days:%Y-%m-%d}',
+        )
+        rows = [line.split('[')[0].strip() for line in text.splitlines()[4:7]]
+        return rows
+
+    return having
+
+
+def test_hosts_that_own_leases_have_are_named_in_the_order_of_rows(having):
+    assert having('compute-7', 'compute-8') == [
+        'compute-7',
+        'compute-8',
+        'host 3',
+    ]
+
+
+@pytest.mark.parametrize('names', [(), ('compute-7',)])
+def test_hosts_are_numbered_if_it_is_not_told_which_are_which(having, names):
+    assert having(*names) == ['host 1', 'host 2', 'host 3']
 
 
 def test_members_see_resources_of_a_type_by_number(show, api, unnamed):
@@ -142,41 +201,68 @@ def test_a_file_that_can_not_be_written_is_told(show, unnamed, tmp_path):
         show('--hosts', f'--html={tmp_path}')
 
 
-NOW = datetime.datetime(2027, 3, 1, 9, 30, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2027, 3, 27, 23, 30, tzinfo=datetime.UTC)
+
+
+def chosen(start=None, end=None, timezone='UTC'):
+    options = argparse.Namespace(start=start, end=end)
+    clock = times.Clock(times.zone(timezone), NOW)
+    window = command.chosen(options, clock)
+    assert window.start.tzinfo == window.end.tzinfo == datetime.UTC
+    return window
 
 
 @pytest.mark.parametrize(
-    ('start', 'end', 'first', 'last'),
+    ('start', 'end', 'zone', 'first', 'last'),
     [
-        (None, None, '2027-03-01T00:00', '2027-03-15T00:00'),
-        ('2027-03-01 09:00', None, '2027-03-01T09:00', '2027-03-15T09:00'),
+        (None, None, 'UTC', '03-27T00:00', '04-10T00:00'),
+        # It is the next day there, on which the clocks are put forward.
+        (None, None, 'Europe/Rome', '03-27T23:00', '04-10T22:00'),
+        ('2027-03-01 09:00', None, 'UTC', '03-01T09:00', '03-15T09:00'),
         (
-            '2027-03-01T09:00+01:00',
-            '2027-03-02',
-            '2027-03-01T08:00',
-            '2027-03-02T00:00',
+            *('2027-03-27 09:00', '2027-03-28 09:00', 'Europe/Rome'),
+            *('03-27T08:00', '03-28T07:00'),
+        ),
+        (
+            *('2027-03-01T09:00+05:00', '2027-03-02', 'UTC'),
+            *('03-01T04:00', '03-02T00:00'),
         ),
     ],
 )
-def test_the_window_is_two_weeks_unless_told(start, end, first, last):
-    window = command.chosen(start, end, NOW)
-    assert window.start.isoformat() == f'{first}:00+00:00'
-    assert window.end.isoformat() == f'{last}:00+00:00'
+def test_the_window_is_two_weeks_unless_told(start, end, zone, first, last):
+    window = chosen(start, end, zone)
+    assert f'{window.start:%m-%dT%H:%M}' == first
+    assert f'{window.end:%m-%dT%H:%M}' == last
+    assert str(window.zone) == zone
 
 
 @pytest.mark.parametrize(
     ('start', 'end', 'reason'),
     [
-        ('soon', None, 'soon is no date, such as'),
+        ('soon', None, 'soon is no time, such as'),
         ('2027-03-02', '2027-03-02', '--end must be later than --start'),
         ('2027-03-02', '2029-03-02', 'at most 366 days'),
         ('9999-12-31', None, 'no leases in 9999'),
-        ('0001-01-01', '0001-01-02', 'no leases in 1'),
+        ('1001-01-01', '1001-01-02', 'no leases in 1001'),
     ],
 )
 def test_a_window_without_sense_is_refused(start, end, reason):
     with pytest.raises(exceptions.CommandError, match=reason):
-        command.chosen(start, end, NOW)
+        chosen(start, end)
+
+
+def test_the_terminal_and_the_page_show_times_of_the_zone(
+    show, lease, tmp_path
+):
+    text = show('--timezone=Europe/Rome')
+    assert text.startswith(
+        'Leases, 2027-03-01 00:00 to 2027-03-08 00:00 Europe/Rome\n'
+    )
+    file = tmp_path / 'calendar.html'
+    show('--timezone=Europe/Rome', f'--html={file}')
+    text = file.read_text()
+    assert '1 March 2027 to 7 March 2027, in Europe/Rome (UTC+01:00)' in text
+    assert '2027-03-01 01:00 to 2027-03-04 01:00' in text
 
 
 def test_hosts_and_leases_are_not_both_rows(run):

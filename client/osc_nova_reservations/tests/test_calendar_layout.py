@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 import pytest
 
 from osc_nova_reservations.calendar import layout
+from osc_nova_reservations.calendar import model
 from osc_nova_reservations.tests import calendars
 from osc_nova_reservations.tests.calendars import at
 
+HOUR = datetime.timedelta(hours=1)
+SECOND = datetime.timedelta(seconds=1)
 some_bars = calendars.many(st.just('x'))
 few = hypothesis.settings(max_examples=50, deadline=None)
+zones = hypothesis.settings(max_examples=100, deadline=None)
 
 
 @few
@@ -68,9 +72,8 @@ def test_bars_outside_of_the_window_are_left_out_and_no_others(window, bars):
         assert (bar in inside) == (
             bar.end > window.start and bar.start < window.end
         )
-        first, last = (
-            layout.percent(when, window) for when in (bar.start, bar.end)
-        )
+        scale = layout.Scale.of(layout.whole_days(window))
+        first, last = (scale.percent(when) for when in (bar.start, bar.end))
         assert 0 <= first <= last <= 100
         assert (
             bar not in inside
@@ -79,16 +82,75 @@ def test_bars_outside_of_the_window_are_left_out_and_no_others(window, bars):
         )
 
 
-@few
-@hypothesis.given(calendars.windows())
+@zones
+@hypothesis.given(calendars.windows_of_zones())
 def test_whole_days_have_the_window_and_little_more(window):
     days = layout.whole_days(window)
-    assert days.start <= window.start < days.start + calendars.DAY
-    assert days.end - calendars.DAY < window.end <= days.end
-    columns = layout.columns(days)
-    assert columns[0] == days.start
-    step = columns[1] - columns[0]
-    assert columns[-1] + step == days.end
+    assert days.start <= window.start
+    assert window.end <= days.end
+    for first, last in (days.start, window.start), (window.end, days.end):
+        assert last - first <= calendars.DAY + HOUR
+    for when in days.start, days.end:
+        before = days.local(when - SECOND)
+        assert before.date() < days.local(when).date()
+
+
+@zones
+@hypothesis.given(calendars.windows_of_zones())
+def test_each_time_is_in_the_column_of_its_day(window):
+    whole = layout.whole_days(window)
+    days = layout.days(whole)
+    assert days[0] == whole.start
+    for begin, end in itertools.pairwise((*days, whole.end)):
+        assert begin < end
+        day = whole.local(begin).date()
+        assert whole.local(end - SECOND).date() == day
+        assert whole.local(begin - SECOND).date() < day
+
+
+@zones
+@hypothesis.given(calendars.windows_of_zones())
+def test_each_time_is_in_the_column_of_its_hour(window):
+    whole = layout.whole_days(window)
+    hours = [*layout.hours(whole), whole.end]
+    assert hours[0] == whole.start
+    for begin, end in itertools.pairwise(hours):
+        # Where clocks change by half an hour, so does a column.
+        assert datetime.timedelta() < end - begin <= HOUR
+    assert {*layout.days(whole)} <= {*hours}
+
+
+@zones
+@hypothesis.given(calendars.windows_of_zones(), st.floats(0, 1))
+def test_places_grow_with_time_and_columns_are_of_one_width(window, part):
+    whole = layout.whole_days(window)
+    columns = layout.columns(whole)
+    scale = layout.Scale.of(whole)
+    assert scale.columns == len(columns)
+    for number, begin in enumerate(columns):
+        assert scale.place(begin) == number
+    when = whole.start + part * whole.length
+    later = min(when + datetime.timedelta(minutes=5), whole.end)
+    assert scale.place(when) < scale.place(later) or when >= later
+    assert scale.place(whole.end + calendars.DAY) == len(columns)
+
+
+@pytest.mark.parametrize(
+    ('day', 'shown'),
+    [
+        # The clocks are put forward at 2:00, and back at 3:00.
+        (datetime.date(2027, 3, 28), ['00', '01', '03', '04']),
+        (datetime.date(2027, 10, 31), ['00', '01', '02', '02', '03']),
+    ],
+)
+def test_a_day_of_a_change_of_the_clocks_has_its_hours(day, shown):
+    start = layout.midnight(day, calendars.ROME)
+    end = layout.midnight(day + calendars.DAY, calendars.ROME)
+    window = model.Window(start, end, calendars.ROME)
+    hours = [f'{window.local(when):%H}' for when in layout.columns(window)]
+    assert hours[: len(shown)] == shown
+    assert hours[-1] == '23'
+    assert len(hours) == {3: 23, 10: 25}[day.month]
 
 
 @pytest.mark.parametrize(

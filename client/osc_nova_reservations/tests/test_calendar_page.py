@@ -2,13 +2,16 @@
 """The page of a calendar, as a parser reads it."""
 
 from collections.abc import Iterator
+import dataclasses
 from html import parser
 import re
+import zoneinfo
 
 import hypothesis
 from hypothesis import strategies as st
 import pytest
 
+from osc_nova_reservations.calendar import layout
 from osc_nova_reservations.calendar import model
 from osc_nova_reservations.calendar import page
 from osc_nova_reservations.calendar import style
@@ -127,15 +130,115 @@ def test_bars_side_by_side_have_lanes():
     assert '--lanes: 2' in styles
     assert [each[:9] for each in styles if '--lane:' in each] == [
         '--lane: 0',
-        '--lane: 0',
         '--lane: 1',
+        '--lane: 0',
     ]
 
 
 def test_a_bar_that_goes_on_outside_looks_so():
     classes = [*Page(page.html(hosts())).having('class')]
     assert 'bar own from-before c0' in classes
-    assert 'bar own' in classes
+    row = model.Row('compute-1', (bar(6.5, 9, 'demonstration'),))
+    classes = [*Page(page.html(calendar(row))).having('class')]
+    assert 'bar own goes-on before' in classes
+
+
+def test_a_name_has_room_of_its_own_beside_a_short_bar():
+    row = model.Row('compute-1', (bar(1, 1.1, 'demo'),))
+    read = Page(page.html(calendar(row)))
+    assert 'bar own after' in read.having('class')
+    assert any('--room: 3.28rem' in each for each in read.having('style'))
+
+
+def test_a_bar_that_is_too_short_for_its_name_shows_none():
+    row = model.Row('c', (bar(1, 1.1, 'taken', model.Kind.TAKEN),))
+    read = Page(page.html(calendar(row)))
+    assert 'bar taken bare' in read.having('class')
+    assert 'taken' in read.texts
+
+
+def test_the_legend_has_the_colour_of_no_lease():
+    read = Page(page.html(hosts()))
+    swatches = [each for each in read.having('class') if 'swatch' in each]
+    assert swatches == ['swatch own', 'swatch now', 'swatch own c0']
+
+
+def test_leases_of_one_name_have_one_colour():
+    leases = tuple(
+        calendars.lease(name, lease_id)
+        for name, lease_id in (('a', '1'), ('b', '2'), ('a', '3'))
+    )
+    read = Page(page.html(calendar(leases=leases)))
+    assert [each for each in read.having('class') if 'own' in each] == [
+        'swatch own c0',
+        'swatch own c1',
+        'swatch own c0',
+    ]
+
+
+def test_leases_that_are_over_are_folded():
+    ended = dataclasses.replace(
+        calendars.lease('old', 'id-2'), status='TERMINATED'
+    )
+    text = page.html(calendar(leases=(ended, calendars.lease('new'))))
+    first, folded = text.split('<details>')
+    assert ('>new<' in first, '>old<' in first) == (True, False)
+    assert ('>new<' in folded, '>old<' in folded) == (False, True)
+    assert 'Ended (1)' in folded
+    text = page.html(calendar(leases=(calendars.lease('new'),)))
+    assert '<details>' not in text
+
+
+@pytest.mark.parametrize(
+    ('zone', 'start', 'end', 'told'),
+    [
+        ('UTC', 0, 7, '1 March 2027 to 7 March 2027, in UTC'),
+        (
+            *('Europe/Rome', 26, 28),
+            '27 March 2027 to 29 March 2027, in Europe/Rome (UTC+01:00, '
+            'from 28 March 2027 on UTC+02:00)',
+        ),
+        (
+            *('Asia/Kathmandu', 0, 0.1),
+            '1 March 2027, in Asia/Kathmandu (UTC+05:45)',
+        ),
+    ],
+)
+def test_the_zone_is_told_with_changes_of_its_clocks(zone, start, end, told):
+    window = model.Window(
+        calendars.at(start), calendars.at(end), zoneinfo.ZoneInfo(zone)
+    )
+    text = page.html(calendar(window=layout.whole_days(window)))
+    assert f'<p class="span">{told}</p>' in text
+
+
+def test_all_times_are_those_of_the_zone():
+    window = model.Window(
+        calendars.at(-0.5), calendars.at(7), zoneinfo.ZoneInfo('Asia/Tokyo')
+    )
+    row = model.Row('compute-1', (bar(1, 3, lease_id='id-1'),))
+    text = page.html(
+        calendar(
+            row,
+            window=layout.whole_days(window),
+            leases=(calendars.lease(),),
+        )
+    )
+    assert '2027-03-02 09:00 to 2027-03-04 09:00' in text
+    assert '>2027-03-02 09:00</td>' in text
+    assert 'now: 2027-03-03 21:00' in text
+    assert '00:00' not in text
+
+
+@pytest.mark.parametrize(
+    ('days', 'shown'),
+    [(1, 'Feb'), (2, 'Feb 2027'), (3, 'February 2027')],
+)
+def test_months_are_shortened_where_few_days_are_shown(days, shown):
+    window = model.Window(calendars.at(-days), calendars.at(14 - days))
+    text = page.html(calendar(window=window))
+    assert f'title="February 2027" colspan="{days}"><span>{shown}<' in text
+    assert '<span>March 2027<' in text
 
 
 def test_two_days_have_their_hours():

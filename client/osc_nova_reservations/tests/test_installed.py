@@ -82,6 +82,7 @@ def test_only_declared_requirements_are_imported():
         == required
         == {
             'cliff',
+            'icalendar',
             'keystoneauth1',
             'openstacksdk',
             'osc-lib',
