@@ -29,6 +29,7 @@ from nova_reservations.engine.leases import lease_lists
 from nova_reservations.engine.leases import lease_offers
 from nova_reservations.engine.leases import leases
 from nova_reservations.engine.leases import maintenance
+from nova_reservations.engine.leases import named_leases
 from nova_reservations.engine.leases import openings
 from nova_reservations.engine.leases import series
 from nova_reservations.engine.leases import server_leases
@@ -73,6 +74,7 @@ class Services:
     lease_lists: lease_lists.LeaseLists
     series: series.Series
     access: access.Access
+    named_leases: named_leases.NamedLeases
     short_waits: short_waits.ShortWaits
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
@@ -233,6 +235,7 @@ def assemble(parts: Parts) -> Services:
         lease_lists=lease_lists.LeaseLists(database, types),
         series=series.Series(means, single, enforcement, soon),
         access=accesses,
+        named_leases=named_leases.NamedLeases(database, types),
         short_waits=short_waits.ShortWaits(
             database,
             database.now,

@@ -10,6 +10,7 @@ from nova_reservations.objects.allocation import AllocationQuery
 from nova_reservations.objects.allocation import Condition
 from nova_reservations.objects.allocation import HeldResources
 from nova_reservations.objects.allocation import Holding
+from nova_reservations.objects.allocation import Named
 from nova_reservations.objects.allocation import Occupant
 from nova_reservations.objects.host import CapacityPoint
 from nova_reservations.objects.host import Host
@@ -70,6 +71,7 @@ __all__ = (
     'LeaseQuery',
     'LeasedServer',
     'Message',
+    'Named',
     'Occupant',
     'OpenReservation',
     'Property',

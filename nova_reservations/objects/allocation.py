@@ -181,6 +181,7 @@ class Access:
     project_id: str
     status: states.Lease
     lease_type: states.LeaseType
+    start_date: datetime.datetime
     resource_type: str
     params: Mapping[str, Any]
     hosts: frozenset[str]
@@ -194,9 +195,7 @@ class Access:
     @property
     def lets_in(self) -> bool:
         """Return whether servers may land in it now."""
-        return self.status == states.Lease.ACTIVE or (
-            self.status == states.Lease.STARTING and self.started
-        )
+        return _lets_in(self.status, self.started)
 
     def is_for(self, project_id: str) -> bool:
         """Return whether the project may create servers in it."""
@@ -207,3 +206,30 @@ class Access:
     def may_have(self, project_id: str) -> bool:
         """Return whether servers of the project may be in it."""
         return project_id == self.project_id or project_id in self.sharers.all
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Named:
+    """A reservation of a lease that a new server names.
+
+    :ivar series_id: the series of the lease; None: it is of none.
+    :ivar started: whether the reservation is active.
+    """
+
+    reservation_id: str
+    resource_type: str
+    lease_id: str
+    series_id: str | None
+    status: states.Lease
+    started: bool
+
+    @property
+    def lets_in(self) -> bool:
+        """Return whether servers may land in it now."""
+        return _lets_in(self.status, self.started)
+
+
+def _lets_in(status: states.Lease, started: bool) -> bool:
+    return status == states.Lease.ACTIVE or (
+        status == states.Lease.STARTING and started
+    )

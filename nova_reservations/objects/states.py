@@ -168,6 +168,9 @@ FIRST = WAITING | {Lease.PENDING}
 OPEN = frozenset({Lease.PENDING, Lease.STARTING, Lease.ACTIVE})
 """Leases whose promise still stands."""
 
+LIVE = WAITING | OPEN
+"""Leases whose time is not over."""
+
 COMING = frozenset({Lease.PENDING, Lease.STARTING})
 """Leases that are promised, and have not started."""
 

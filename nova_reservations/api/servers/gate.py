@@ -62,10 +62,11 @@ def _create(
     ):
         return application
     body = _parsed(request.body)
+    hinted = scheduler_hints.hinted(body)
     context = request.environ['nova.context']
     services = build()
     check = functools.partial(
-        scheduler_hints.check, body, context.project_id, services.access
+        scheduler_hints.check, body, context.project_id, services
     )
     try:
         check()
@@ -88,6 +89,9 @@ def _create(
         # No policy is checked, because the operator has configured it.
         asked = functools.partial(default_lease.asked, conf=options)
     else:
+        if scheduler_hints.hinted(body) != hinted:
+            # From here on, Nova knows the reservation, and no lease.
+            request.body = jsonutils.dump_as_bytes(body)
         return application
     return create.make(request, body, asked, application, services)
 

@@ -8,9 +8,13 @@ from collections.abc import Mapping
 import re
 from typing import Any
 
+from oslo_utils import uuidutils
+
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine.leases import access
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import parameters
+from nova_reservations.engine import assembly
 
 # Nova uses the first of these keys that a body has.
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
@@ -18,6 +22,7 @@ RESERVATION = 'reservation'
 LEASE = 'lease_params'
 """The hint of a server that comes with a lease of its own."""
 
+_LEASE_NAME = validation.Schema(parameters.LEASE_NAME)
 
 _OURS = re.compile(
     rb'"flavorRef"[^,}]{,300}[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-'
@@ -41,7 +46,8 @@ def may_ask(body: bytes) -> bool:
 
 def named(body: Any) -> str | None:
     """Return the reservation that the body asks for, by the hint or as its
-    flavor; None: none, or the flavor is an ordinary one.
+    flavor; None: none, or the flavor is an ordinary one. Before check() it may
+    be a lease that the hint names.
 
     :raises: InvalidInput
     """
@@ -52,22 +58,36 @@ def named(body: Any) -> str | None:
     return found if objects.is_id(found) else None
 
 
-def check(body: Any, project_id: str, access: access.Access) -> None:
-    """Refuse a reservation that the new server could not use.
+def check(body: Any, project_id: str, services: assembly.Services) -> None:
+    """Refuse a reservation that the new server could not use. A lease that the
+    hint names is replaced in the body by its reservation.
 
     :param body: the body of the request, as Nova would parse it; errors that
         Nova's own schema refuses are left to Nova.
     :raises: InvalidInput, NotFound, InvalidState, NotEnoughResources
     """
-    reservation_id = asked(body)
-    if reservation_id is None:
-        access.check_flavor(named(body), project_id)
-    else:
-        access.admit(
-            reservation_id,
-            project_id,
-            in_slot=flavor(body) == reservation_id,
-        )
+    wanted = asked(body)
+    if wanted is None:
+        services.access.check_flavor(named(body), project_id)
+        return
+    its_flavor = flavor(body)
+
+    def admit(reservation_id: str) -> None:
+        in_slot = its_flavor == reservation_id
+        services.access.admit(reservation_id, project_id, in_slot=in_slot)
+
+    if objects.is_id(wanted):
+        try:
+            admit(wanted)
+            return
+        except exception.NotFound:
+            # Most IDs are those of reservations: a lease is looked for last.
+            pass
+    reservation_id = services.named_leases.reservation(
+        wanted, project_id, its_flavor
+    )
+    given(body)[RESERVATION] = reservation_id
+    admit(reservation_id)
 
 
 def flavor(body: Mapping[str, Any]) -> str | None:
@@ -122,7 +142,8 @@ def only(value: Any) -> Any:
 
 
 def asked(body: Any) -> str | None:
-    """Return the one reservation that the body asks for, if any.
+    """Return what the hint for a reservation names, if there is one: an ID,
+    or a lease by its name.
 
     :raises: InvalidInput
     """
@@ -130,8 +151,24 @@ def asked(body: Any) -> str | None:
     if RESERVATION not in hints:
         return None
     value = only(hints[RESERVATION])
-    if not objects.is_id(value):
+    try:
+        _LEASE_NAME.check(value)
+    except exception.InvalidInput as error:
         raise exception.InvalidInput(
-            'The hint "reservation" must be the UUID of one reservation'
+            f'The hint "{RESERVATION}" must be the ID of one reservation, '
+            'lease or series, or the name of a lease'
+        ) from error
+    if uuidutils.is_uuid_like(value) and not objects.is_id(value):
+        raise exception.InvalidInput(
+            f'The hint "{RESERVATION}" must have an ID in its lower case form'
         )
-    return value
+    return str(value)
+
+
+def hinted(body: Any) -> list[Any]:
+    """Return the hints for a reservation as the body has them."""
+    return [
+        body[key].get(RESERVATION)
+        for key in KEYS
+        if isinstance(body, dict) and isinstance(body.get(key), dict)
+    ]

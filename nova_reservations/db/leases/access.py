@@ -37,6 +37,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             LEASE.c.project_id,
             LEASE.c.status,
             LEASE.c.lease_type,
+            LEASE.c.start_date,
             LEASE.c.used_at,
             RESERVATION.c.resource_type,
             RESERVATION.c.params,

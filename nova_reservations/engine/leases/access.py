@@ -16,7 +16,6 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.leases import access
-from nova_reservations.db.leases import leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.db.record import server_usage
 from nova_reservations.engine import resource_types
@@ -81,7 +80,6 @@ class Access:
             access.is_for(project_id)
             or (access.may_have(project_id) and is_there())
         ):
-            self._check_is_no_lease(reservation_id, project_id)
             raise exception.NotFound(kind='Reservation', id=reservation_id)
         if not access.lets_in:
             raise _closed(access)
@@ -93,7 +91,8 @@ class Access:
         if access.in_slots and not in_slot:
             raise exception.InvalidInput(
                 f'Servers of reservation {reservation_id} must have its '
-                'flavor, which has the same id; no hint is needed then'
+                f'flavor: give the flavor {reservation_id}; no hint is needed '
+                'then'
             )
         if not access.hosts:
             raise exception.NotEnoughResources(
@@ -119,28 +118,6 @@ class Access:
             and not access.lets_in
         ):
             raise _closed(access)
-
-    def _check_is_no_lease(self, given: str, project_id: str) -> None:
-        """Refuse with a hint if the given id is that of a lease.
-
-        :raises: InvalidInput
-        """
-        try:
-            with self.database.causal_reader() as session:
-                lease = leases.get(session, given)
-                shared = project_access.shared_with(
-                    session, project_id, [given]
-                )
-        except exception.NotFound:
-            return
-        own = [item.id for item in lease.reservations]
-        known = own if lease.project_id == project_id else shared.get(given)
-        if known:
-            ids = ', '.join(known)
-            raise exception.InvalidInput(
-                f'{given} is the id of a lease: give that of its reservation '
-                f'instead: {ids}'
-            )
 
     def slot(self, access: objects.Access) -> amounts.Amounts | None:
         """Return the amounts of one slot of the reservation, if it has
@@ -273,9 +250,11 @@ class Access:
 
 
 def _closed(access: objects.Access) -> exception.InvalidState:
+    coming = access.status in states.COMING
+    start = f', from {access.start_date:%Y-%m-%d %H:%M} UTC on' * coming
     return exception.InvalidState(
         kind='Lease',
         id=access.lease_id,
         status=access.status,
-        reason='servers can land in it only while it is ACTIVE',
+        reason=f'servers can land in it only while it is ACTIVE{start}',
     )

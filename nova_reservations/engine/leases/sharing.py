@@ -33,7 +33,7 @@ MOST = 50
 """The most projects that one reservation may be, or have been, shared with:
 some checks ask Nova about each."""
 
-SHAREABLE = states.WAITING | states.OPEN
+SHAREABLE = states.LIVE
 
 _UNUSED = states.FIRST
 """States of leases in which no server can have landed yet."""

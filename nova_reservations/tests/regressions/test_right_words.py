@@ -25,13 +25,13 @@ def test_project_readers_may_list_the_public_properties():
     assert rules[hosts.PRIVATE_PROPERTIES] == base.ADMIN
 
 
-def test_a_hint_with_the_id_of_a_lease_is_told_of(region):
+def test_a_hint_with_the_id_of_a_lease_is_understood(region):
     lease = region.active_lease(project='ours')
     [reservation] = lease.reservations
-    with pytest.raises(exception.InvalidInput, match=reservation.id):
-        region.access.admit(lease.id, 'ours', in_slot=False)
+    find = region.services.named_leases.reservation
+    assert find(lease.id, 'ours', None) == reservation.id
     with pytest.raises(exception.NotFound) as refusal:
-        region.access.admit(lease.id, 'theirs', in_slot=False)
+        find(lease.id, 'theirs', None)
     assert reservation.id not in str(refusal.value)
 
 

@@ -136,7 +136,7 @@ def test_a_body_of_unknown_length_is_checked(member):
     assert answer.status_int == 404
 
 
-@pytest.mark.parametrize('value', [{}, None, 7, 'x', [], [UNKNOWN] * 2])
+@pytest.mark.parametrize('value', [{}, None, 7, ' x', [], [UNKNOWN] * 2])
 def test_a_malformed_hint_is_refused(member, behind, value):
     answer = boot(member, value)
     assert answer.status_int == 400

@@ -4,8 +4,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from nova_reservations import objects
 from nova_reservations.db.holdings import slot_servers
 from nova_reservations.db.leases import access
+from nova_reservations.db.leases import named_leases
 from nova_reservations.db.leases import project_access
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
@@ -13,6 +15,20 @@ from nova_reservations.tests.functional.db import listed
 PROJECTS = 100
 
 OFTEN = {
+    'what a hint with the id of a lease or of a series means': listed.Often(
+        lambda session: named_leases.by_id(
+            session, listed.lease_id(7), 'project-7', [objects.HOST]
+        ),
+        frozenset({'ix_nr_leases_series', 'ix_nr_reservations_lease_id'}),
+    ),
+    'what a hint with the name of a lease means': listed.Often(
+        lambda session: named_leases.by_name(
+            session, 'lease-7', 'project-7', [objects.HOST]
+        ),
+        # SQLite does not use ix_nr_leases_project_named, but reads all leases
+        # of the project in the order of their start.
+        frozenset({'ix_nr_reservations_lease_id'}),
+    ),
     'whether the start of a reservation is due': listed.Often(
         lambda session: access.is_due(
             session, listed.lease_id(7), booking.at(9)

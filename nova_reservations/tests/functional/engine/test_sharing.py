@@ -289,10 +289,14 @@ class TestRefusals:
         share(region, lease, 'b')
 
 
-def test_a_lease_that_is_given_by_its_own_id_is_told_the_reservation(region):
+def test_a_lease_that_is_given_by_its_own_id_is_its_reservation(region):
     lease = region.active_lease()
     share(region, lease)
-    with pytest.raises(exception.InvalidInput, match=id_of(lease)):
-        region.access.admit(lease.id, 'students', in_slot=False)
+    find = region.services.named_leases.reservation
+    for project in 'lessee', 'students':
+        assert find(lease.id, project, None) == id_of(lease)
     with pytest.raises(exception.NotFound):
-        region.access.admit(lease.id, 'strangers', in_slot=False)
+        find(lease.id, 'strangers', None)
+    unshare(region, lease)
+    with pytest.raises(exception.NotFound):
+        find(lease.id, 'students', None)

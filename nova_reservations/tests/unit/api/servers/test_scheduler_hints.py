@@ -11,12 +11,11 @@ OTHER = '7b5c2f0e-5f33-4f8e-9c0e-0a3d3b1f1c11'
 
 
 @pytest.mark.parametrize('key', scheduler_hints.KEYS)
-@pytest.mark.parametrize('value', [ID, [ID]])
-def test_a_reservation_is_found_under_both_keys(key, value):
-    assert (
-        scheduler_hints.asked({'server': {}, key: {'reservation': value}})
-        == ID
-    )
+@pytest.mark.parametrize('name', [ID, 'class', 'class of 2027, ü'])
+def test_a_hint_is_found_under_both_keys_alone_or_in_a_list(key, name):
+    for value in name, [name]:
+        body = {'server': {}, key: {'reservation': value}}
+        assert scheduler_hints.asked(body) == name
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,9 @@ def test_a_request_without_the_hint_asks_nothing(body):
     'value',
     [
         '',
-        'x',
+        ' x',
+        'x' * 256,
+        'a\0b',
         None,
         {},
         {'id': ID},
@@ -61,7 +62,7 @@ def test_a_request_without_the_hint_asks_nothing(body):
         f'{{{ID}}}',
     ],
 )
-def test_hints_that_are_not_the_uuid_of_one_reservation_are_refused(value):
+def test_hints_that_are_neither_an_id_nor_a_name_are_refused(value):
     with pytest.raises(exception.InvalidInput):
         scheduler_hints.asked({'os:scheduler_hints': {'reservation': value}})
 
