@@ -41,9 +41,7 @@ def said():
         for path in _PACKAGE.rglob('*.py')
         if 'tests' not in path.relative_to(_PACKAGE).parts
     ]
-    return '\n'.join(
-        text for path in [*ours, _NOVA] for text in _texts(path)
-    )
+    return '\n'.join(text for path in [*ours, _NOVA] for text in _texts(path))
 
 
 @pytest.mark.parametrize('message', [m for m in listed() if m != _POLICY])
