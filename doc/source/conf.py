@@ -13,6 +13,7 @@ extensions = [
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
     'plugins_page',
+    'releases',
     'reno.sphinxext',
     'sphinx.ext.autodoc',
 ]
