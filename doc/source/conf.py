@@ -6,19 +6,26 @@ import sys
 sys.path.insert(0, os.path.abspath('../ext'))
 
 extensions = [
+    'built_pages',
+    'diagrams',
     'openapi_page',
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
     'plugins_page',
+    'releases',
     'reno.sphinxext',
     'sphinx.ext.autodoc',
-    'sphinxcontrib.mermaid',
 ]
 
 project = 'nova-reservations'
 copyright = 'the nova-reservations authors'
+# Most blocks are commands, what they print, and refusals. Others name their
+# language.
+highlight_language = 'text'
 html_theme = 'openstackdocs'
+# A page loads nothing from other hosts: built_pages checks it.
+html_theme_options = {'analytics_tracking_code': ''}
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
 openstackdocs_use_storyboard = False

@@ -6,6 +6,7 @@ import pathlib
 import shlex
 
 _ROOT = pathlib.Path(__file__).parents[3]
+_PROGRAM = 'openstack lease '
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -15,8 +16,8 @@ def commands() -> Iterator[tuple[str, ...]]:
         lines = iter(page.read_text().splitlines())
         for line in lines:
             # A command has a prompt if its output follows.
-            typed = line.removeprefix('    ').removeprefix('$ ')
-            if typed != line and typed.startswith('openstack lease '):
+            typed = line.lstrip(' ').removeprefix('$ ')
+            if line.startswith('    ') and typed.startswith(_PROGRAM):
                 yield tuple(_words(typed, lines)[2:])
 
 
