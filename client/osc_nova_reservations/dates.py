@@ -26,7 +26,7 @@ HELP = (
 )
 DURATION_HELP = '90m, 12h, 7d, 2w, 1h30m, PT1H30M'
 
-_LATER = re.compile(r'(?:now)?\s*\+\s*(?P<duration>\S+)')
+_LATER = re.compile(r'(?P<now>now)?\s*\+\s*(?P<duration>\S+)')
 _DAY = re.compile(
     r'(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})'
 )
@@ -112,10 +112,21 @@ class Clock:
     """What times mean in a zone, at a moment.
 
     :ivar now: aware.
+    :ivar before: what is before the times that are meant; None: now.
     """
 
     zone: zoneinfo.ZoneInfo
     now: datetime.datetime
+    before: datetime.datetime | None = None
+
+    def after(self, start: datetime.datetime) -> 'Clock':
+        """Return what times mean that come after a start: on which Monday,
+        and how much later."""
+        return dataclasses.replace(self, before=start)
+
+    @property
+    def _before(self) -> datetime.datetime:
+        return (self.before or self.now).astimezone(self.zone)
 
     def sent(self, text: str) -> str:
         """Return a time that was typed as it is sent. ``now`` stays as it
@@ -139,7 +150,8 @@ class Clock:
         if words == NOW:
             return self.now.astimezone(self.zone)
         if later := _LATER.fullmatch(words):
-            return self._later(text, later['duration'])
+            since = self.now if later['now'] else self._before
+            return self._later(since, text, later['duration'])
         with contextlib.suppress(ValueError):
             exact = datetime.datetime.fromisoformat(text.strip())
             if exact.tzinfo:
@@ -158,9 +170,14 @@ class Clock:
     def shown(self, moment: datetime.datetime) -> str:
         return f'{moment.astimezone(self.zone):{_MINUTE}}'
 
-    def _later(self, text: str, length: str) -> datetime.datetime:
+    def _later(
+        self, since: datetime.datetime, text: str, length: str
+    ) -> datetime.datetime:
+        """:raises: CommandError"""
         try:
-            return (self.now + duration(length)).astimezone(self.zone)
+            return (
+                since.astimezone(datetime.UTC) + duration(length)
+            ).astimezone(self.zone)
         except (argparse.ArgumentTypeError, OverflowError) as error:
             raise _no_time(text) from error
 
@@ -168,15 +185,18 @@ class Clock:
         """Return the days that a word may mean; the first that is not over
         is meant."""
         today = self.now.astimezone(self.zone).date()
-        if word in ('', 'today'):
-            return [today, today + _ONE_DAY] if not word else [today]
+        if word == 'today':
+            return [today]
         if word == 'tomorrow':
             return [today + _ONE_DAY]
+        first = self._before.date()
+        if not word:
+            return [first, first + _ONE_DAY]
         for number, name in enumerate(WEEKDAYS):
             if len(word) >= 3 and name.startswith(word):
-                ahead = (number - today.weekday()) % 7
-                first = today + ahead * _ONE_DAY
-                return [first, first + 7 * _ONE_DAY]
+                ahead = (number - first.weekday()) % 7
+                day = first + ahead * _ONE_DAY
+                return [day, day + 7 * _ONE_DAY]
         if found := _DAY.fullmatch(word):
             with contextlib.suppress(ValueError):
                 return [datetime.date(*map(int, found.groups()))]
@@ -190,7 +210,7 @@ class Clock:
             at = datetime.time.fromisoformat(_padded(time))
             for day in days:
                 found = self._local(datetime.datetime.combine(day, at))
-                if found > self.now or day == days[-1]:
+                if found > self._before or day == days[-1]:
                     return found
         except (ValueError, OverflowError) as error:
             raise _no_time(text) from error

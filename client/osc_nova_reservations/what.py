@@ -30,6 +30,7 @@ _NEEDS = {
     'amount': ('--amount', '--flavor, or --vcpus, --memory and --disk'),
     'affinity': ('--affinity and --anti-affinity', '--flavor or --vcpus'),
     'parameters': ('--parameter', '--template'),
+    'physical_network': ('--physical-network', '--network'),
 }
 
 
@@ -226,6 +227,11 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
         help='A network, which gets this name',
     )
     group.add_argument(
+        '--physical-network',
+        metavar='<name>',
+        help='With --network, the physical network that it is in',
+    )
+    group.add_argument(
         '--volume',
         dest='volumes',
         action='append',
@@ -400,7 +406,11 @@ def _of_others(
             'amount': number,
         }
     for name in args.networks:
-        yield {'resource_type': 'virtual:network', 'network_name': name}
+        yield {
+            'resource_type': 'virtual:network',
+            'network_name': name,
+            **_segment(args.physical_network),
+        }
     for text in args.volumes:
         size, _, volume_type = text.partition(':')
         try:
@@ -428,6 +438,13 @@ def _of_others(
                 '"physical:host"'
             )
         yield each
+
+
+def _segment(physical_network: str | None) -> dict[str, str]:
+    if not physical_network:
+        return {}
+    wanted = ['==', '$physical_network', physical_network]
+    return {'network_properties': expression([wanted])}
 
 
 def _counted(option: str, text: str, such: str) -> tuple[str, int]:
@@ -469,6 +486,7 @@ def _check_needs(args: argparse.Namespace, kinds: set[str]) -> None:
         'amount': slots,
         'affinity': slots,
         'parameters': 'virtual:stack' in kinds,
+        'physical_network': 'virtual:network' in kinds,
     }
     for name, fitting in fits.items():
         if not fitting and getattr(args, name) not in (None, []):

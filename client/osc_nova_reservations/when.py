@@ -95,11 +95,9 @@ def window(args: argparse.Namespace, clock: dates.Clock) -> dict[str, Any]:
     """
     if args.end and args.duration:
         raise exceptions.CommandError('Give --end or --duration, not both')
-    start = clock.sent(args.start)
-    shown = {'start_date': start}
+    shown = {'start_date': clock.sent(args.start)}
     if args.end:
-        shown['end_date'] = clock.sent(args.end)
-        _check_order(args, clock)
+        shown['end_date'] = _end(args, clock)
     else:
         shown['duration'] = dates.sent_duration(args.duration or _DAY)
     if args.before_end_date:
@@ -107,14 +105,17 @@ def window(args: argparse.Namespace, clock: dates.Clock) -> dict[str, Any]:
     return shown
 
 
-def _check_order(args: argparse.Namespace, clock: dates.Clock) -> None:
+def _end(args: argparse.Namespace, clock: dates.Clock) -> str:
     """:raises: CommandError"""
-    start, end = clock.moment(args.start), clock.moment(args.end)
+    start = clock.moment(args.start)
+    later = clock.after(start)
+    end = later.moment(args.end)
     if end <= start:
         raise exceptions.CommandError(
             f'--end {clock.shown(end)} is not later than --start '
             f'{clock.shown(start)}'
         )
+    return later.sent(args.end)
 
 
 def repeat(

@@ -52,6 +52,22 @@ def test_a_time_is_what_people_mean(text, sent):
 
 
 @pytest.mark.parametrize(
+    ('text', 'end'),
+    [
+        ('monday 18:00', '2027-03-15T18:00:00+01:00'),
+        ('18:00', '2027-03-15T18:00:00+01:00'),
+        ('7:00', '2027-03-16T07:00:00+01:00'),
+        ('+2h', '2027-03-15T10:00:00+01:00'),
+        ('now+2h', '2027-03-03T14:00:00+01:00'),
+        ('tomorrow', '2027-03-04T00:00:00+01:00'),
+    ],
+)
+def test_an_end_is_the_first_after_the_start(text, end):
+    start = datetime.datetime(2027, 3, 15, 8, tzinfo=ROME)
+    assert CLOCK.after(start).sent(text) == end
+
+
+@pytest.mark.parametrize(
     ('text', 'zone'),
     [
         *(

@@ -69,7 +69,7 @@ def test_leases_of_the_project_are_drawn(openstack, member, leases):
 @pytest.mark.parametrize(
     ('words', 'reason'),
     [
-        (('--start=soon',), 'soon is no date'),
+        (('--start=soon',), 'soon is no time'),
         (('--start=2030-05-17', '--end=2032-05-17'), 'at most 366 days'),
         (('--hosts', '--mine'), 'not allowed with'),
         (('--html=/', *DAYS), '/ could not be written'),
