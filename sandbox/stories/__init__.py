@@ -26,6 +26,7 @@ from sandbox.stories import planning
 from sandbox.stories import resources
 from sandbox.stories import server_lease
 from sandbox.stories import stack
+from sandbox.stories import tasks
 from sandbox.stories import volumes
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
@@ -36,6 +37,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'lease-types': lease_types.tell,
     'planning': planning.tell,
     'healing': healing.tell,
+    'person': tasks.tell,
     'clients': clients.tell,
     'dashboard': dashboard.tell,
     'metrics': metrics.tell,

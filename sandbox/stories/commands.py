@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command openstack, as the people of a story run it."""
 
+from collections.abc import Sequence
+import errno
 import json
 import os
 import pathlib
+import pty
 import subprocess
 import sys
+import tempfile
+import termios
 from typing import Any
 
 from sandbox import layout as lo
@@ -21,20 +26,66 @@ def openstack(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [_OPENSTACK, *arguments],
-        env=os.environ
-        | {
-            'OS_AUTH_URL': auth_url,
-            'OS_USERNAME': name,
-            'OS_PASSWORD': name,
-            'OS_PROJECT_NAME': name,
-            'OS_USER_DOMAIN_NAME': 'Default',
-            'OS_PROJECT_DOMAIN_NAME': 'Default',
-            'OS_IDENTITY_API_VERSION': '3',
-        },
+        env=_of_person(auth_url, name),
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def at_terminal(
+    auth_url: str, name: str, words: Sequence[str], zone: str, columns: int
+) -> tuple[int, str, str]:
+    """Run openstack at a terminal; return its exit code, what it prints there,
+    and what it says beside.
+
+    :param zone: the time zone of the machine.
+    """
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, columns))
+    with tempfile.TemporaryFile('w+') as beside:
+        process = subprocess.Popen(
+            [_OPENSTACK, *words],
+            env=_of_person(auth_url, name) | {'TZ': zone},
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=beside,
+        )
+        os.close(theirs)
+        printed = _read(ours)
+        code = process.wait()
+        beside.seek(0)
+        return code, printed, beside.read()
+
+
+def _read(terminal: int) -> str:
+    """Return what is printed at a terminal until nobody has it any more."""
+    parts = []
+    try:
+        while part := os.read(terminal, 65536):
+            parts.append(part)
+    except OSError as error:
+        # Linux says so where other systems return nothing.
+        if error.errno != errno.EIO:
+            raise
+    finally:
+        os.close(terminal)
+    return b''.join(parts).decode().replace('\r\n', '\n')
+
+
+def _of_person(auth_url: str, name: str) -> dict[str, str]:
+    """Return the environment of a user whose name is also the password, and
+    the project."""
+    return {
+        **os.environ,
+        'OS_AUTH_URL': auth_url,
+        'OS_USERNAME': name,
+        'OS_PASSWORD': name,
+        'OS_PROJECT_NAME': name,
+        'OS_USER_DOMAIN_NAME': 'Default',
+        'OS_PROJECT_DOMAIN_NAME': 'Default',
+        'OS_IDENTITY_API_VERSION': '3',
+    }
 
 
 def shown_by(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:

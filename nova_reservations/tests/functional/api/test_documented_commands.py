@@ -42,6 +42,7 @@ AWAITED = (
     'is enrolled already',
     'There is a resource fem',
     'before_end_date must be between',
+    'is in use: it is allocated',
     'End date must be later than current and start date',
 )
 """Refusals of what is right at another time in the life of a lease."""
