@@ -94,8 +94,11 @@ def _of_all(
             params={**kind.query, **_within(window)},
         )['allocations']
     except api.Forbidden:
-        own = _own_leases(client, window, project_id)
-        rows = tuple(_unnamed(client, window, now, own, kind))
+        leases = leases_in(client, window, project_id)
+        own = _by_id(leases)
+        rows = tuple(
+            _unnamed(client, window, own, kind, _Whole.of(leases, now))
+        )
     else:
         leases = leases_in(client, window, None)
         names = {each['id']: _plain(each['name']) for each in leases}
@@ -120,12 +123,6 @@ def _of_all(
     )
 
 
-def _own_leases(
-    client: adapter.Adapter, window: model.Window, project_id: str | None
-) -> dict[str, model.Lease]:
-    return _by_id(leases_in(client, window, project_id))
-
-
 def _by_id(leases: Any) -> dict[str, model.Lease]:
     return {each['id']: _lease(each) for each in leases}
 
@@ -147,12 +144,40 @@ def leases_in(
     return list(api.request(client, 'GET', '/leases', params=query)['leases'])
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Whole:
+    """The viewer's reservations of whole hosts.
+
+    :ivar now: the time of which hosts are named.
+    """
+
+    reservation_ids: frozenset[str]
+    now: datetime.datetime
+
+    @classmethod
+    def of(cls, leases: Iterable[Any], now: datetime.datetime) -> '_Whole':
+        ids = (
+            each['id']
+            for lease in leases
+            for each in lease['reservations']
+            if each.get('resource_type') == 'physical:host'
+        )
+        return cls(frozenset(ids), now)
+
+    def has(self, window: Mapping[str, Any]) -> bool:
+        start, end = date_of(window['start_date']), date_of(window['end_date'])
+        return (
+            window.get('reservation_id') in self.reservation_ids
+            and start <= self.now < end
+        )
+
+
 def _unnamed(
     client: adapter.Adapter,
     window: model.Window,
-    now: datetime.datetime,
     own: Mapping[str, model.Lease],
     kind: _Kind,
+    whole: _Whole,
 ) -> Iterator[model.Row]:
     """Yield the rows of resources whose names the viewer may not know, except
     of those that the viewer's leases have."""
@@ -162,7 +187,7 @@ def _unnamed(
             'promised',
             tuple(_promised(each, own, kind) for each in promised),
         )
-    names = _names(client, shown, own, now)
+    names = _names(client, shown, whole)
     for row in shown:
         number = row['number']
         yield model.Row(
@@ -190,10 +215,7 @@ def _pages(
 
 
 def _names(
-    client: adapter.Adapter,
-    rows: Iterable[Mapping[str, Any]],
-    own: Mapping[str, model.Lease],
-    now: datetime.datetime,
+    client: adapter.Adapter, rows: Iterable[Mapping[str, Any]], whole: _Whole
 ) -> dict[int, str]:
     """Return number of a row -> name, of the hosts that leases of the project
     have now.
@@ -206,8 +228,7 @@ def _names(
     lease_ids = set()
     for row in rows:
         for each in row['windows']:
-            start, end = date_of(each['start_date']), date_of(each['end_date'])
-            if each.get('lease_id') in own and start <= now < end:
+            if whole.has(each):
                 lease_ids.add(each['lease_id'])
                 its = numbers.setdefault(each['reservation_id'], [])
                 its.append(row['number'])

@@ -12,7 +12,7 @@ from osc_nova_reservations.calendar import command
 from osc_nova_reservations.tests import fake_api
 
 WORDS = ('--start=2027-03-01', '--end=2027-03-08', '--timezone=UTC')
-HOSTS = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
+HOSTS = {'id': 'r', 'resource_type': 'physical:host', 'min': 2, 'max': 2}
 
 
 def dates(start, end):
@@ -108,7 +108,7 @@ def having(api, show, lease):
             {'id': str(number), 'service_name': name}
             for number, name in enumerate(names, 9)
         ]
-        lease['reservations'] = [HOSTS | {'id': 'r', 'hosts': hosts[::-1]}]
+        lease['reservations'] = [HOSTS | {'hosts': hosts[::-1]}]
         text = show(
             '--hosts',
             f'--start={today - days:%Y-%m-%d}',
@@ -131,6 +131,15 @@ def test_hosts_that_own_leases_have_are_named_in_the_order_of_rows(having):
 @pytest.mark.parametrize('names', [(), ('compute-7',)])
 def test_hosts_are_numbered_if_it_is_not_told_which_are_which(having, names):
     assert having(*names) == ['host 1', 'host 2', 'host 3']
+
+
+def test_leases_of_no_whole_hosts_are_not_asked_for_their_names(
+    api, having, lease, monkeypatch
+):
+    monkeypatch.setitem(HOSTS, 'resource_type', 'virtual:instance')
+    assert having('compute-7', 'compute-8')[0] == 'host 1'
+    # The list was enough.
+    assert len(api.queries) == 1
 
 
 def test_members_see_resources_of_a_type_by_number(show, api, unnamed):

@@ -70,7 +70,7 @@ def test_a_lease_is_an_event(exported, add):
     assert event['transp'] == 'TRANSPARENT'
 
 
-def test_what_a_file_must_have_is_there(exported, add, tmp_path):
+def test_a_file_has_all_that_it_must_have(exported, add, tmp_path):
     add()
     [event] = exported()
     for required in 'UID', 'DTSTAMP':
@@ -111,7 +111,7 @@ def test_characters_that_the_format_does_not_know_are_replaced(exported, add):
         ('TIMEDOUT', 'CANCELLED'),
     ],
 )
-def test_what_waits_is_tentative_and_what_failed_is_cancelled(
+def test_a_lease_that_waits_is_tentative_and_one_that_failed_is_cancelled(
     exported, add, status, shown
 ):
     add(status=status)

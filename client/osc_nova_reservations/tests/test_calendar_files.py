@@ -26,7 +26,7 @@ def names(folder):
     return sorted(each.name for each in folder.iterdir())
 
 
-def test_who_has_the_old_file_open_reads_it_to_its_end(file):
+def test_a_reader_of_the_old_file_reads_it_to_its_end(file):
     with file.open('rb') as reader:
         write(file)
         assert reader.read() == b'old'
@@ -57,7 +57,7 @@ def test_a_link_stays_a_link(file):
     assert file.read_bytes() == b'new'
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path):
+def test_a_pipe_is_not_replaced(tmp_path):
     pipe = tmp_path / 'pipe'
     os.mkfifo(pipe)
     # A reader that does not wait for a writer.

@@ -97,7 +97,7 @@ def test_in_a_crowd_names_move_or_give_way():
 
 
 @pytest.mark.parametrize('kind', model.Kind)
-def test_what_the_legend_says_is_not_said_beside_a_bar(kind):
+def test_the_words_of_the_legend_are_not_beside_a_bar(kind):
     assert sides(bar(1, 1.1, str(kind), kind)) == [
         (kind, labels.Side.INSIDE, 0)
     ]

@@ -97,7 +97,7 @@ def test_whole_days_have_the_window_and_little_more(window):
 
 @zones
 @hypothesis.given(calendars.windows_of_zones())
-def test_each_time_is_in_the_column_of_its_day(window):
+def test_a_column_has_the_times_of_one_day(window):
     whole = layout.whole_days(window)
     days = layout.days(whole)
     assert days[0] == whole.start
@@ -110,7 +110,7 @@ def test_each_time_is_in_the_column_of_its_day(window):
 
 @zones
 @hypothesis.given(calendars.windows_of_zones())
-def test_each_time_is_in_the_column_of_its_hour(window):
+def test_a_column_is_an_hour_or_less(window):
     whole = layout.whole_days(window)
     hours = [*layout.hours(whole), whole.end]
     assert hours[0] == whole.start

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A calendar on a terminal."""
 
+import datetime
 import re
 
 import hypothesis
@@ -84,10 +85,38 @@ def test_colours_are_beside_the_same_text():
     ]
 
 
+def rome(start, end):
+    """Return a window of those hours, from the night on in which clocks are
+    put forward from 2:00 to 3:00."""
+    night = calendars.at(27) - datetime.timedelta(hours=1)
+    hour = datetime.timedelta(hours=1)
+    return model.Window(
+        night + start * hour, night + end * hour, calendars.ROME
+    )
+
+
+def test_hours_are_those_of_the_zone_when_its_clocks_are_changed():
+    title, _, days, hours, *_ = drawn(
+        calendar(window=rome(-2, 4)), width=50
+    ).splitlines()
+    assert title == ('Hosts, 2027-03-27 22:00 to 2027-03-28 05:00 Europe/Rome')
+    assert days == '     03-27 Sat      03-28 Sun'
+    assert hours == 'Host 22:00  23:00   00:00  01:00   03:00  04:00'
+
+
+def test_days_begin_at_midnight_of_the_zone():
+    *_, hours, _, _ = drawn(
+        calendar(window=rome(0, 5 * 24 - 1)), width=65
+    ).splitlines()
+    # The day of 23 hours is a little narrower.
+    marks = 'Host 28 Sun     29 Mon      30 Tue      31 Wed      01 Thu'
+    assert hours == marks
+
+
 @hypothesis.settings(max_examples=50, deadline=None)
 @hypothesis.given(
     st.lists(st.tuples(printable, calendars.many(printable)), max_size=4),
-    calendars.windows(),
+    st.one_of(calendars.windows(), calendars.windows_of_zones()),
     st.integers(1, 200),
     st.booleans(),
 )
