@@ -47,7 +47,7 @@ DAY = {
     'format': 'date',
     'minLength': 10,
     'maxLength': 10,
-    'pattern': r'\A\d{4}-\d\d-\d\d\Z',
+    'pattern': r'\A[0-9]{4}-[0-9]{2}-[0-9]{2}\Z',
     'description': 'a day as 2050-12-26',
 }
 DURATION = {

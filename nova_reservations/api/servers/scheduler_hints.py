@@ -167,8 +167,7 @@ def asked(body: Any) -> str | None:
 
 def hinted(body: Any) -> list[Any]:
     """Return the hints for a reservation as the body has them."""
-    return [
-        body[key].get(RESERVATION)
-        for key in KEYS
-        if isinstance(body, dict) and isinstance(body.get(key), dict)
-    ]
+    if not isinstance(body, dict):
+        return []
+    hints = [body[key] for key in KEYS if isinstance(body.get(key), dict)]
+    return [its.get(RESERVATION) for its in hints]

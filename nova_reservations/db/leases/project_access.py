@@ -58,7 +58,7 @@ def add(
             'lease_id': reservation.lease_id,
             'created_at': now,
         }
-        for project_id in project_ids
+        for project_id in sorted(project_ids)
     ]
     writes.insert(session, ACCESS, rows)
 

@@ -48,10 +48,10 @@ class NamedLeases:
                 found = named_leases.by_name(session, given, project_id, kinds)
         if not found:
             raise exception.NotFound(kind=what, id=given)
-        return _only(given, _present(given, found), flavor)
+        return _only(given, _meant(given, found), flavor)
 
 
-def _present(
+def _meant(
     given: str, found: Sequence[objects.Named]
 ) -> Sequence[objects.Named]:
     """Return those of the one lease that is meant, or of several that let
@@ -71,8 +71,8 @@ def _present(
     if now := [each for each in found if each.lets_in]:
         return now
     coming = [each for each in found if each.status in states.LIVE]
-    meant = coming[0] if coming else found[-1]
-    return [each for each in found if each.lease_id == meant.lease_id]
+    nearest = coming[0] if coming else found[-1]
+    return [each for each in found if each.lease_id == nearest.lease_id]
 
 
 def _only(
