@@ -43,7 +43,7 @@ openrc-alt is another project's, openrc-admin the operator's:
   openstack server list --all-projects --long
 """
 
-_HORIZON = """
+_HORIZON = """\
 Horizon: {url}/
   Log in as demo with the password demo, as another project's member alt with
   alt, or as the operator admin with admin. Leases: Project, Reservations;

@@ -36,6 +36,9 @@ FLAGS = (
 #: Seconds that a page may take on an idle machine.
 PATIENCE = 30
 
+#: As often as something is seen in one place that does not move any more.
+STAYED = 10
+
 SIZE = 1200, 800
 
 LEASES = '/project/leases/'
@@ -231,16 +234,33 @@ class Browser:
         self.click(self.one('[type=submit]', form))
         return self.said()
 
-    def hover(self, look: Callable[[], WebElement], seen: str) -> WebElement:
-        """Point at what may still move, until something is seen; return it."""
+    def hover(self, element: WebElement, seen: str) -> str:
+        """Point at something until something else is seen: its text."""
 
-        def point() -> WebElement | None:
+        def point() -> str | None:
             actions = action_chains.ActionChains(self.driver)
-            actions.move_by_offset(1, 1).move_to_element(look()).perform()
+            # Where the pointer stays, the page is told of no move.
+            actions.move_by_offset(1, 1).move_to_element(element).perform()
             found = self.visible(seen)
-            return found[0] if found else None
+            return found[0].text if found else None
 
         return self.until(point)
+
+    def still(self, look: Callable[[], list[WebElement]]) -> list[WebElement]:
+        """Wait for elements that a script draws, and moves at first; return
+        them when they have stayed where they are for a while."""
+        places: list[list[dict[str, float]]] = []
+
+        def looked() -> list[WebElement] | None:
+            found = look()
+            places.append([each.rect for each in found])
+            stayed = places[-STAYED:]
+            still = len(stayed) == STAYED and all(
+                each == places[-1] for each in stayed
+            )
+            return found if still else None
+
+        return self.until(looked)
 
     def fill_page(self, path: str, **fields: str) -> str:
         """Fill in the form that is a page of its own, and send it."""

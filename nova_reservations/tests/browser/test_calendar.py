@@ -4,6 +4,9 @@
 import contextlib
 import datetime
 
+import pytest
+from selenium.webdriver.common import keys
+
 from nova_reservations.tests.browser.browsers import CALENDAR
 from nova_reservations.tests.browser.browsers import LEASES
 
@@ -12,11 +15,21 @@ BAR = 5
 
 
 def bars(browser):
-    return [
-        bar
-        for bar in browser.visible('.apexcharts-rangebar-area')
-        if bar.size['width'] > BAR
-    ]
+    """Return the bars of leases, when they have stopped to move."""
+
+    def drawn():
+        return [
+            bar
+            for bar in browser.visible('.apexcharts-rangebar-area')
+            if bar.size['width'] > BAR
+        ]
+
+    return browser.still(drawn)
+
+
+def width(browser):
+    (bar,) = bars(browser)
+    return bar.size['width']
 
 
 def hosts(browser):
@@ -40,9 +53,8 @@ def test_the_button_leads_to_a_calendar_with_each_host_and_lease(cloud, admin):
         cloud.give(name)
     admin.open(LEASES)
     admin.click(admin.one('#leases__action_calendar'))
-    drawn = admin.until(lambda: bars(admin))
+    assert len(bars(admin)) == 2
     assert admin.path == CALENDAR
-    assert len(drawn) == 2
     assert hosts(admin) == {*cloud.hosts}
 
 
@@ -56,8 +68,8 @@ def test_a_bar_tells_the_host_and_the_dates(cloud, admin):
     )
     names = {each['id']: name for name, each in cloud.pool().items()}
     admin.open(CALENDAR)
-    shown = admin.hover(lambda: bars(admin)[0], '.apexcharts-tooltip')
-    tooltip = shown.text.splitlines()
+    (bar,) = bars(admin)
+    tooltip = admin.hover(bar, '.apexcharts-tooltip').splitlines()
     assert names[host] in tooltip
     (reserved,) = (line for line in tooltip if ' to ' in line)
     for key, date in zip(
@@ -66,22 +78,36 @@ def test_a_bar_tells_the_host_and_the_dates(cloud, admin):
         assert date.startswith(lease[key][:16])
 
 
-def test_buttons_choose_the_days_that_are_shown(cloud, admin):
-    cloud.give('tomorrow')
+@pytest.fixture
+def a_day(cloud):
+    """A lease of 24 hours from now on."""
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(1)
+    return cloud.give(
+        'now', start_date='now', end_date=f'{end:%Y-%m-%d %H:%M}'
+    )
+
+
+def test_buttons_choose_the_days_that_are_shown(a_day, admin):
     admin.open(CALENDAR)
-    admin.until(lambda: bars(admin))
-
-    def wide():
-        (bar,) = bars(admin)
-        return bar.size['width']
-
-    width = wide()
-    for days, grows in ((1, True), (30, False), (7, True)):
+    # As much as a day is of eight, of two, and of 36 or 37.
+    for days, share in ((7, 1 / 8), (1, 1 / 2), (30, 1 / 37)):
         admin.click(admin.one(f'[data-calendar-days="{days}"]'))
+        whole = admin.one('.apexcharts-grid').size['width']
+        wide = pytest.approx(whole * share, rel=0.1)
+        admin.until(lambda: width(admin) == wide)  # noqa: B023
         begin, end = dates(admin)
-        assert (end - begin).days >= days
-        admin.until(lambda: (wide() > width) is grows)  # noqa: B023
-        width = wide()
+        assert 1 / (end - begin).days == pytest.approx(share, rel=0.1)
+
+
+def test_dates_choose_the_days_that_are_shown(a_day, admin):
+    admin.open(CALENDAR)
+    before = width(admin)
+    begin, _ = dates(admin)
+    earlier = f'{begin - datetime.timedelta(7):%m/%d/%Y}'
+    field = admin.one('#dateStart')
+    field.send_keys(keys.Keys.CONTROL + 'a')
+    field.send_keys(earlier + keys.Keys.TAB)
+    admin.until(lambda: width(admin) < before * 0.7)
 
 
 @contextlib.contextmanager
@@ -107,8 +133,7 @@ def test_a_member_whom_the_policy_allows_it_sees_numbers_of_hosts(cloud, demo):
     cloud.give('one')
     with shown_to_members(cloud):
         demo.open(CALENDAR)
-        drawn = demo.until(lambda: bars(demo))
-        assert len(drawn) == 1
+        assert len(bars(demo)) == 1
         assert hosts(demo) == {each['id'] for each in cloud.pool().values()}
 
 
