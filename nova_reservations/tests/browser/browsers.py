@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees and does in Horizon, in a Chromium without a window."""
+"""A person who sees and does things in Horizon, in a Chromium without a
+window."""
 
 from collections.abc import Callable
 import pathlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What blazar-dashboard 16 does not do with Horizon 27, whatever the API
-answers. The page "Known limits" lists it; when one of these tests fails, a
-new version does it, and that page changes.
+"""Blazar-dashboard 16 does not do all with Horizon 27, whatever the API
+answers. The pages "Known limits" and "Horizon" list it; when one of these
+tests fails, a new version does it, and these pages change.
 """
 
 from nova_reservations.tests.browser.browsers import HOSTS

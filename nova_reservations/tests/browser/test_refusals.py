@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused is told in words: ours, or those of the form."""
+"""Refusals are told in words: ours, or those of the form."""
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -101,7 +101,7 @@ def test_a_change_that_is_refused_says_why(cloud, demo, fields, said):
 
 
 @pytest.mark.parametrize('page', ['', 'update'])
-def test_what_is_nobodys_lease_or_anothers_can_not_be_retrieved(
+def test_a_lease_of_nobody_or_of_others_can_not_be_retrieved(
     cloud, demo, page
 ):
     answer = cloud.operator.reservation.post(
