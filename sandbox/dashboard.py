@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import json
 import os
 import pathlib
 import socket
@@ -12,12 +13,14 @@ import requests
 
 from sandbox import cloud
 from sandbox import layout as lo
+from sandbox import person
 from sandbox import polls
 
 #: What the cloud must have for Horizon.
 NEEDS = ('neutron',)
 
 _PROJECT = pathlib.Path(__file__).parents[1]
+_HINT = _PROJECT / 'etc/glance/metadefs/nova-reservations.json'
 
 #: Seconds that it has to start, with the style of its first page.
 _UP = 120
@@ -47,6 +50,7 @@ def served(layout: lo.Layout) -> Iterator[str]:
 
     :raises NotUp: if it does not start, with what its log says last.
     """
+    _furnish(person.Operator(layout.auth_url))
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     url = f'http://127.0.0.1:{port}'
@@ -85,6 +89,32 @@ def served(layout: lo.Layout) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+
+
+def _furnish(operator: person.Operator) -> None:
+    """Create what Horizon wants to launch a server: a network, and the
+    definition of the hint."""
+    network = person.body(
+        operator.network.post(
+            '/v2.0/networks',
+            json={'network': {'name': 'sandbox', 'shared': True}},
+        ),
+        201,
+    )['network']
+    subnet = {
+        'network_id': network['id'],
+        'ip_version': 4,
+        'cidr': '10.0.0.0/24',
+    }
+    person.body(
+        operator.network.post('/v2.0/subnets', json={'subnet': subnet}), 201
+    )
+    person.body(
+        operator.image.post(
+            '/v2/metadefs/namespaces', json=json.loads(_HINT.read_text())
+        ),
+        201,
+    )
 
 
 def _answers(url: str) -> bool:

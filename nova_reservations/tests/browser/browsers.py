@@ -170,13 +170,15 @@ class Browser:
         """Click from menu to menu on the left, down to a panel."""
         *menus, panel = labels
         for label in menus:
-            menu = self._labelled(self.one('#sidebar-accordion'), label)
+            menu = self.link(self.one('#sidebar-accordion'), label)
             # One that is open would close.
             if 'collapsed' in (menu.get_attribute('class') or ''):
                 self.click(menu)
-        self.click(self._labelled(self.one('#sidebar-accordion'), panel))
+        self.click(self.link(self.one('#sidebar-accordion'), panel))
 
-    def _labelled(self, within: WebElement, label: str) -> WebElement:
+    def link(self, within: WebElement, label: str) -> WebElement:
+        """Wait for the first link with this text; return it."""
+
         def look() -> WebElement | None:
             found = [
                 each
@@ -228,7 +230,7 @@ class Browser:
             By.XPATH, './ancestor::*[contains(@class, "themable-select")][1]'
         )
         self.click(drawn.find_element(By.CSS_SELECTOR, '.dropdown-toggle'))
-        self.click(self._labelled(drawn, label))
+        self.click(self.link(drawn, label))
 
     def send(self, form: WebElement) -> str:
         """Press the button of a form; return what Horizon says then."""
@@ -282,5 +284,5 @@ class Browser:
         with tempfile.NamedTemporaryFile(suffix='.png') as whole:
             self.driver.save_screenshot(whole.name)
             with Image.open(whole.name) as image:
-                image.convert('RGB').quantize(64).save(file, optimize=True)
+                image.convert('RGB').quantize(128).save(file, optimize=True)
         self.resize(SIZE[1])

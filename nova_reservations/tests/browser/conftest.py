@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import contextlib
 import dataclasses
 import datetime
+import os
 import pathlib
 from typing import Any
 
@@ -172,3 +173,9 @@ def demo(cloud: Cloud, _demo: browsers.Browser) -> browsers.Browser:
 def admin(cloud: Cloud, _admin: browsers.Browser) -> browsers.Browser:
     """The browser of the administrator."""
     return _admin
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    """The folder that pictures for the documentation are written to."""
+    return pathlib.Path(os.environ.get('NOVA_RESERVATIONS_PICTURES', tmp_path))

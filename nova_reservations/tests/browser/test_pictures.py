@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the page "Horizon" of the documentation.
-
-NOVA_RESERVATIONS_PICTURES has the folder that they are written to.
-"""
+"""The pictures of the page "Horizon" of the documentation."""
 
 import datetime
-import os
-import pathlib
 
 from PIL import Image
 import pytest
@@ -27,11 +22,6 @@ SLOTS = {
     'affinity': None,
     'resource_properties': '',
 }
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return pathlib.Path(os.environ.get('NOVA_RESERVATIONS_PICTURES', tmp_path))
 
 
 @pytest.fixture
