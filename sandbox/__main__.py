@@ -6,6 +6,7 @@ Ctrl-C.
 """
 
 import argparse
+import contextlib
 import pathlib
 import shutil
 import signal
@@ -15,6 +16,7 @@ import time
 import traceback
 
 from sandbox import cloud
+from sandbox import dashboard
 from sandbox import layout as lo
 from sandbox import person
 from sandbox import stories
@@ -41,6 +43,12 @@ openrc-alt is another project's, openrc-admin the operator's:
   openstack server list --all-projects --long
 """
 
+_HORIZON = """\
+Horizon: {url}/
+  Log in as demo with the password demo, as another project's member alt with
+  alt, or as the operator admin with admin. Leases: Project, Reservations;
+  hosts, for the operator: Admin, Reservation.
+"""
 
 _OPENRC = """\
 export OS_AUTH_URL={auth_url}
@@ -94,6 +102,12 @@ def main() -> int:
         help='services that there are beside, with commas: of '
         f'{", ".join(lo.OPTIONAL)}; a story that needs some has them',
     )
+    parser.add_argument(
+        '--dashboard',
+        action='store_true',
+        help='serve Horizon with blazar-dashboard beside the cloud, until '
+        'Ctrl-C; it is installed first, once',
+    )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')
     tell = commands.add_parser(
@@ -106,6 +120,28 @@ def main() -> int:
         for name, told in stories.STORIES.items():
             print(f'{name:20}{(told.__doc__ or "").splitlines()[0]}')
         return 0
+    _check(parser, arguments)
+    # What ends the sandbox lets it clean up first.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if arguments.dashboard:
+        try:
+            dashboard.install()
+        except dashboard.NotInstalled as error:
+            print(error, file=sys.stderr)
+            return 1
+    return _run(arguments)
+
+
+def _check(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace
+) -> None:
+    """Exit if some arguments do not go together."""
+    if arguments.dashboard and arguments.command:
+        parser.error(
+            '--dashboard is for a cloud that serves until Ctrl-C: leave out '
+            f'"{arguments.command}"'
+        )
     if bool(arguments.database_url) != bool(arguments.transport_url):
         parser.error('--database-url and --transport-url need each other')
     if unknown := sorted(set(arguments.real) - lo.OPTIONAL.keys()):
@@ -120,10 +156,6 @@ def main() -> int:
     for name in arguments.names if arguments.command else ():
         if arguments.cells < stories.CELLS.get(name, 1):
             parser.error(f'story {name} needs --cells {stories.CELLS[name]}')
-    # What ends the sandbox lets it clean up first.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
-    return _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -153,14 +185,19 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
             arguments.transport_url,
             extra=stories.CONF.get(names[0]),
             cells=arguments.cells,
-            real={*arguments.real, *stories.REAL.get(names[0], ())},
+            real={
+                *arguments.real,
+                *stories.REAL.get(names[0], ()),
+                *(dashboard.NEEDS if arguments.dashboard else ()),
+            },
             install=stories.PACKAGES.get(names[0]),
         ) as services:
-            print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
-            ok = all(_tell(name, services) for name in names)
-            keep = keep or not ok
-            if not arguments.command:
-                _serve(services.layout)
+            with _horizon(services, arguments.dashboard) as horizon:
+                print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
+                ok = all(_tell(name, services) for name in names)
+                keep = keep or not ok
+                if not arguments.command:
+                    _serve(services.layout, horizon)
         return 0 if ok else 1
     except (cloud.NotUp, person.Unexpected) as error:
         keep = True
@@ -171,6 +208,15 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
     finally:
         if not keep:
             shutil.rmtree(directory)
+
+
+def _horizon(
+    services: cloud.Services, wanted: bool
+) -> contextlib.AbstractContextManager[str | None]:
+    """Run a Horizon, if one is wanted; enter with its URL."""
+    if wanted:
+        return dashboard.served(services.layout)
+    return contextlib.nullcontext()
 
 
 def _tell(name: str, services: cloud.Services) -> bool:
@@ -192,7 +238,11 @@ def _tell(name: str, services: cloud.Services) -> bool:
     return True
 
 
-def _serve(layout: lo.Layout) -> None:
+def _serve(layout: lo.Layout, horizon: str | None) -> None:
+    """Serve until Ctrl-C.
+
+    :param horizon: its URL, if there is one
+    """
     for name in ('admin', 'demo', 'alt'):
         (layout.directory / f'openrc-{name}').write_text(
             _OPENRC.format(
@@ -208,6 +258,8 @@ def _serve(layout: lo.Layout) -> None:
         ),
         flush=True,
     )
+    if horizon:
+        print(_HORIZON.format(url=horizon), flush=True)
     signal.pause()
 
 

@@ -16,11 +16,16 @@ from openstack_dashboard.settings import *  # noqa: E402, F403
 
 OPENSTACK_KEYSTONE_URL = os.environ['OS_AUTH_URL']
 SECRET_KEY = 'sandbox'
-ALLOWED_HOSTS = ['127.0.0.1']
-# In place of a memcached.
+# The second is where an SSH forwards the port to.
+ALLOWED_HOSTS = ['127.0.0.1', 'localhost']
+# In place of a memcached. Django keeps 300 entries, unless told otherwise:
+# what Horizon notes of its style and scripts would throw out the sessions.
 CACHES = {
-    'default': {'BACKEND': 'django.core.cache.backends.locmem.LocMemCache'}
+    'default': {
+        'BACKEND': 'django.core.cache.backends.locmem.LocMemCache',
+        'OPTIONS': {'MAX_ENTRIES': 100_000},
+    }
 }
-# A story does not look at its style.
-COMPRESS_ENABLED = False
-COMPRESS_PRECOMPILERS = ()
+# The style is compiled, and the scripts are joined, when the first page is
+# asked for.
+STATIC_ROOT = os.environ['STATIC_ROOT']

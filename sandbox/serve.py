@@ -9,13 +9,11 @@ service has to check whether another one is up.
 """
 
 from collections.abc import Callable
-import ctypes
 import importlib
 import importlib.metadata
 import multiprocessing
 import os
 import pathlib
-import signal
 import socket
 import sys
 import tempfile
@@ -28,8 +26,7 @@ import waitress
 from sandbox import config
 from sandbox import databases
 from sandbox import layout as lo
-
-_PR_SET_PDEATHSIG = 1
+from sandbox.parent import die_with
 
 #: The text that each worker of an API prints when it can answer.
 LOADED = 'a worker is loaded'
@@ -55,7 +52,7 @@ _WHOLE = {
 
 def main() -> None:
     service, directory, parent, *descriptor = sys.argv[1:]
-    _die_with(int(parent))
+    die_with(int(parent))
     layout = lo.Layout.load(pathlib.Path(directory))
     # The services read the command line and these variables.
     sys.argv = [service]
@@ -96,13 +93,6 @@ def main() -> None:
         _Workers(service, *map(int, descriptor)).run()
 
 
-def _die_with(parent: int) -> None:
-    """Terminate this process when its parent ends in any way."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
-        sys.exit('the sandbox is gone')
-
-
 # Preparation of the APIs, by the commands that an operator would run. They run
 # in forks of a process that has already imported most modules.
 
@@ -133,7 +123,7 @@ def _fork(target: Callable[..., None], *arguments: object) -> None:
 def _forked(
     parent: int, target: Callable[..., None], *arguments: object
 ) -> None:
-    _die_with(parent)
+    die_with(parent)
     target(*arguments)
 
 

@@ -57,13 +57,14 @@ yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[misc]
 gc.set_threshold(50_000, 20, 20)
 
 FOLDERS = {
+    'browser': 'browser',
     'functional/cmd': 'functional',
     'functional/db': 'backends',
     'functional/nova': 'functional',
     'functional/races': 'backends',
     'functional/sandbox': 'scenarios',
 }
-TIERS = ('unit', 'functional', 'backends', 'fuzz', 'scenarios')
+TIERS = ('unit', 'functional', 'backends', 'fuzz', 'scenarios', 'browser')
 
 SERVERS = {
     'mysql': os.environ.get(

@@ -11,7 +11,6 @@ from sandbox import story
 from sandbox.stories import addresses
 from sandbox.stories import cells
 from sandbox.stories import clients
-from sandbox.stories import dashboard
 from sandbox.stories import default_reservation
 from sandbox.stories import end_actions
 from sandbox.stories import from_outside
@@ -39,7 +38,6 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'healing': healing.tell,
     'person': tasks.tell,
     'clients': clients.tell,
-    'dashboard': dashboard.tell,
     'metrics': metrics.tell,
     'resources': resources.tell,
     'end-actions': end_actions.tell,
@@ -67,7 +65,6 @@ CELLS: Mapping[str, int] = {'cells': 2}
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
     'clients': ('heat', 'neutron'),
-    'dashboard': ('neutron',),
     'networks': ('neutron',),
     'volumes': ('cinder',),
     'stack': ('heat', 'neutron', 'cinder'),
