@@ -32,3 +32,14 @@ openstackdocs_use_storyboard = False
 _setup = configparser.ConfigParser()
 _setup.read(os.path.abspath('../../setup.cfg'))
 version = release = _setup['metadata']['version']
+
+
+def _sidebar(app, pagename, templatename, context, doctree):
+    """Show the pages of a part beside each of them: the lists that the part
+    itself hides, because it begins with a table of tasks, too."""
+    toctree = context['toctree']
+    context['toctree'] = lambda **given: toctree(**given, includehidden=True)
+
+
+def setup(app):
+    app.connect('html-page-context', _sidebar)
