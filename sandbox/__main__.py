@@ -26,20 +26,16 @@ _TRY = """
 The cloud serves until Ctrl-C. In another terminal:
 
   . {directory}/openrc-demo
-  openstack reservation lease create mine \\
-      --reservation resource_type=physical:host,min=1,max=1,\\
-hypervisor_properties=,resource_properties= \\
-      --end-date "$(date -u -d '1 hour' '+%Y-%m-%d %H:%M')"
-  reservation=$(openstack reservation lease show mine -f value \\
-      -c reservations | sed -n 's/^ *"id": "\\(.*\\)",$/\\1/p')
+  openstack lease create mine --hosts 1 --duration 1h --wait
   openstack server create --image {image} --flavor {flavor} --nic none \\
-      --hint reservation=$reservation --wait my-server
-  openstack reservation lease delete mine
+      --hint reservation=mine --wait my-server
+  openstack lease calendar
+  openstack lease delete mine
 
 openrc-alt is another project's, openrc-admin the operator's:
 
   . {directory}/openrc-admin
-  openstack reservation host list
+  openstack lease host list
   openstack server list --all-projects --long
 """
 
