@@ -152,7 +152,7 @@ def test_a_lease_that_starts_now_is_waited_for(
 
 
 class TestNames:
-    def test_one_that_is_over_has_given_its_name_away(
+    def test_a_lease_that_is_over_has_given_its_name_away(
         self, member, workers, behind, active
     ):
         member('PUT', f'/leases/{active["id"]}', {'end_date': 'now'})
@@ -188,7 +188,7 @@ class TestNames:
         series(member, 'other', start_date='2030-06-18 10:00')
         assert '6 leases' in reason(boot(member, 'other'), 400)
 
-    def test_that_others_have_are_not_known(
+    def test_names_that_others_give_are_not_known(
         self, member, stranger, admin, active
     ):
         share(member, f'/leases/{active["id"]}')
@@ -202,11 +202,11 @@ class TestNames:
     @pytest.mark.parametrize(
         'hint', [UNKNOWN.upper(), UNKNOWN.replace('-', ''), f'{{{UNKNOWN}}}']
     )
-    def test_what_looks_like_an_id_is_none(self, member, hint):
+    def test_a_name_that_looks_like_an_id_is_none(self, member, hint):
         member.lease(name=hint)
         assert 'lower case' in reason(boot(member, hint), 400)
 
-    def test_that_are_ids_of_another_lease_are_no_names(
+    def test_an_id_that_is_a_name_too_is_an_id(
         self, member, behind, active, workers
     ):
         member.lease(name=active['id'])
@@ -216,10 +216,9 @@ class TestNames:
         member.lease(name=UNKNOWN)
         assert UNKNOWN in reason(boot(member, UNKNOWN), 404)
 
-    def test_that_servers_gave_their_leases_do_not_count(
+    def test_leases_in_which_no_server_can_land_do_not_count(
         self, member, behind, active
     ):
-        """As any lease in which no server can land."""
         member.lease(name='class', reservations=[])
         assert boot(member, 'class').status_int == 202
 
@@ -242,7 +241,7 @@ class TestSeries:
         said = reason(boot(member, series_id), 409)
         assert 'from 2030-05-19 10:00 UTC on' in said
 
-    def test_after_its_leases_it_is_over(self, member, at):
+    def test_a_series_after_its_last_lease_is_over(self, member, at):
         series_id = series(member)[0]['series_id']
         for day in 18, 19, 20, 21:
             at(day)
@@ -268,7 +267,7 @@ class TestSeries:
         assert reservation(made[1]) in said
         assert reservation(made[2]) not in said
 
-    def test_others_have_the_leases_that_are_shared_with_them(
+    def test_sharers_have_the_leases_that_are_shared_with_them(
         self, member, stranger, at, behind
     ):
         first, second, _ = series(member)
@@ -314,7 +313,7 @@ class TestReservations:
             assert boot(member, hint, slots).status_int == 202
             assert named(behind) == slots
 
-    def test_only_those_that_are_shared_are_known(
+    def test_reservations_that_are_not_shared_are_not_known(
         self, member, stranger, workers, behind
     ):
         lease = member.lease(name='both', reservations=[HOST, HOST])
@@ -334,7 +333,9 @@ class TestReservations:
         assert boot(stranger, lease['id']).status_int == 404
 
 
-def test_who_may_create_no_servers_learns_nothing(app, behind, active):
+def test_a_reader_who_may_create_no_servers_learns_nothing(
+    app, behind, active
+):
     reader = conftest.Person(app, 'ours', 'reader')
     for hint in 'class', active['id'], 'unknown', UNKNOWN:
         assert boot(reader, hint).text == 'nova'

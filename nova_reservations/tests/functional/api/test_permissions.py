@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of each kind of person to each route, and for each rule."""
 
+import datetime
 import itertools
 import json
 from typing import ClassVar
@@ -109,7 +110,8 @@ def ask(admin, member, cloud, licence_type):
     # This host is for requests that create a lease.
     admin('POST', '/os-hosts', {'name': 'h3'})
 
-    days = itertools.count(1)
+    june = datetime.date(2030, 6, 1)
+    days = (june + datetime.timedelta(n) for n in itertools.count())
 
     def ask(person, request):
         lease = {'id': '', 'series_id': ''}
@@ -121,7 +123,7 @@ def ask(admin, member, cloud, licence_type):
                 else [],
                 repeat=repeat,
                 # Each lease has a day of its own, on which a host is free.
-                start_date=f'2030-06-{next(days):02} 10:00',
+                start_date=f'{next(days)} 10:00',
             )
         path = request.path.format(
             lease_id=lease['id'],

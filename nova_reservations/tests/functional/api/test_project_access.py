@@ -280,7 +280,9 @@ class TestMany:
             (key, 'b') for key in reservations_of(lease)
         }
 
-    def test_one_reservation_is_shared_with_projects(self, member, series):
+    def test_a_single_reservation_is_shared_with_projects(
+        self, member, series
+    ):
         [first, second] = reservations_of(series[0])
         path = f'/leases/{series[0]["id"]}'
         one = {'projects': ['a'], 'reservation_id': second}
@@ -313,7 +315,9 @@ class TestMany:
         }
         assert len(verified) == 4
 
-    def test_only_what_has_changed_is_told(self, member, series, told):
+    def test_leases_that_do_not_change_are_not_told_of(
+        self, member, series, told
+    ):
         path, asked = self.path(series), {'projects': ['a', 'b']}
         act_on(member, f'/leases/{series[1]["id"]}', **asked)
         told.clear()
@@ -394,7 +398,7 @@ class TestMany:
         assert answer.status_int == 400
         assert 'one of both' in answer.json['error_message']
 
-    def test_what_is_no_place_for_servers_is_not_shared(self, member):
+    def test_a_lease_without_a_place_for_servers_is_not_shared(self, member):
         made = member(
             'POST',
             '/leases',

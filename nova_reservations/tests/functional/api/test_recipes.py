@@ -48,6 +48,7 @@ WRITES = {
     'PUT /leases/{lease_id}',
     'DELETE /leases/{lease_id}',
     'DELETE /lease-series/{series_id}',
+    'POST /lease-series/{series_id}/action',
     'POST /leases/{lease_id}/action',
 }
 

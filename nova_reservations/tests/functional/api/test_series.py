@@ -314,9 +314,7 @@ def test_a_series_is_deleted_from_a_time_on(member):
         assert refusal(member('DELETE', f'{path}?{wrong}'))
 
 
-def test_what_is_left_is_of_those_that_are_to_be_deleted(
-    member, workers, clock
-):
+def test_leases_that_remain_are_of_those_to_be_deleted(member, workers, clock):
     """The first lease is active: it takes a worker to delete it."""
     first, *_ = create(member)['leases']
     clock.now = datetime.datetime(2030, 10, 13, 7, tzinfo=datetime.UTC)

@@ -43,6 +43,7 @@ LIMITED = {
 """Imported packages that open connections, each with a limit."""
 
 CALLS_NOBODY = {
+    'dateutil',
     'debtcollector',
     'jsonschema',
     'microversion_parse',
