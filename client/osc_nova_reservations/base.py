@@ -26,8 +26,12 @@ class Told(command.Command):
         return f'Example: {self.example}\n\n{super().get_epilog()}'
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        with errors.told():
+        with errors.told(self.told_by(parsed_args)):
             return int(super().run(parsed_args) or 0)
+
+    def told_by(self, parsed_args: argparse.Namespace) -> dates.Clock | None:
+        """Return the clock by which errors tell times, if there is one."""
+        return None
 
 
 class Timed(Told):
@@ -42,6 +46,9 @@ class Timed(Told):
             'shown: Europe/Rome, UTC (default: that of this machine)',
         )
         return parser
+
+    def told_by(self, parsed_args: argparse.Namespace) -> dates.Clock | None:
+        return self.clock(parsed_args)
 
     def clock(self, parsed_args: argparse.Namespace) -> dates.Clock:
         """:raises: CommandError"""

@@ -37,6 +37,11 @@ _SHORT = ('name', 'reserved', 'status', 'start_date', 'end_date')
 _SHARED = ('name', 'status', 'start_date', 'end_date', 'reservation_ids')
 """What there is to see of a lease of others."""
 
+_STATUSES = (
+    *('CREATING', 'IN_PROGRESS', 'PENDING', 'STARTING', 'ACTIVE'),
+    *('TERMINATING', 'DELETING', 'TERMINATED', 'TIMEDOUT', 'ERROR'),
+)
+
 _TIMES = {
     'start-after': 'Only leases that start later',
     'start-before': 'Only leases that start earlier; with --end-after, those '
@@ -62,7 +67,7 @@ class ListLease(base.Timed, command.Lister):
         parser.add_argument(
             '--status',
             action='append',
-            type=str.upper,
+            type=_status,
             metavar='<status>',
             help='Only leases in this status, such as ACTIVE or PENDING; '
             'repeat the option for several',
@@ -125,6 +130,15 @@ class ListLease(base.Timed, command.Lister):
             [_cell(each, key, clock, projects) for key in columns]
             for each in found
         ]
+
+
+def _status(text: str) -> str:
+    """:raises: ArgumentTypeError"""
+    if text.upper() in _STATUSES:
+        return text.upper()
+    raise argparse.ArgumentTypeError(
+        f'{text} is no status of leases; these are {", ".join(_STATUSES)}'
+    )
 
 
 def _query(

@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import json
 import pathlib
 import re
@@ -50,13 +51,15 @@ def host_range(text: str) -> tuple[int, int]:
     :raises: ArgumentTypeError
     """
     minimum, dash, maximum = text.partition('-')
-    try:
-        return whole(minimum), whole(maximum) if dash else whole(minimum)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(
-            f'{text} is neither a number of hosts, such as 3, nor a range, '
-            'such as 2-5'
-        ) from error
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        least = whole(minimum)
+        most = whole(maximum) if dash else least
+        if 1 <= least <= most:
+            return least, most
+    raise argparse.ArgumentTypeError(
+        f'{text} is neither a number of hosts, such as 3, nor a range, such '
+        'as 2-5'
+    )
 
 
 def memory(text: str) -> int:

@@ -109,14 +109,30 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(
+def app(
     manager: types.SimpleNamespace, stderr: io.StringIO, stdout: io.StringIO
-) -> Callable[..., Any]:
-    """Run a command; return its result as column -> value, or a list of such
-    rows."""
-    app = types.SimpleNamespace(
+) -> types.SimpleNamespace:
+    """The program that runs commands."""
+    return types.SimpleNamespace(
         client_manager=manager, options=None, stderr=stderr, stdout=stdout
     )
+
+
+@pytest.fixture
+def command_line(app: types.SimpleNamespace) -> Callable[..., None]:
+    """Run a command as the program does, with what it prints."""
+
+    def command_line(command: Any, *words: str) -> None:
+        called = command(app, None)
+        called.run(called.get_parser('openstack lease').parse_args(words))
+
+    return command_line
+
+
+@pytest.fixture
+def run(app: types.SimpleNamespace) -> Callable[..., Any]:
+    """Run a command; return its result as column -> value, or a list of such
+    rows."""
 
     def run(command: Any, *words: str) -> Any:
         called = command(app, None)

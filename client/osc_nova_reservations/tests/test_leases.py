@@ -294,3 +294,19 @@ def test_the_events_of_a_lease_are_listed_in_order(run, api):
         }
         for kind, hour in (('start_lease', 10), ('end_lease', 12))
     ]
+
+
+def test_when_there_is_room_is_told_in_the_zone_of_the_user(api, command_line):
+    body = {'error_message': 'full', 'earliest_start': '2040-01-01T10:00:00'}
+    api.refusal = http.HTTPStatus.BAD_REQUEST, json.dumps(body).encode()
+    with pytest.raises(exceptions.CommandError) as refused:
+        command_line(leases.ListLease, '--timezone=Europe/Rome')
+    assert str(refused.value) == (
+        'full\nThere is room from 2040-01-01 11:00 (Europe/Rome)'
+    )
+
+
+def test_a_status_that_there_is_not_is_told_with_those_there_are(run, capsys):
+    with pytest.raises(SystemExit):
+        run(leases.ListLease, '--status=open')
+    assert 'these are CREATING, IN_PROGRESS' in capsys.readouterr().err

@@ -11,13 +11,15 @@ from osc_nova_reservations import what
 
 @pytest.mark.parametrize(
     ('text', 'numbers'),
-    [('3', (3, 3)), ('2-5', (2, 5)), ('2-2', (2, 2)), ('5-2', (5, 2))],
+    [('3', (3, 3)), ('2-5', (2, 5)), ('2-2', (2, 2))],
 )
 def test_a_range_of_hosts_is_one_number_or_two(text, numbers):
     assert what.host_range(text) == numbers
 
 
-@pytest.mark.parametrize('text', ['', '-', '2-', '-2', '1-2-3', 'x', '1.5'])
+@pytest.mark.parametrize(
+    'text', ['', '-', '2-', '-2', '1-2-3', 'x', '1.5', '0', '5-2']
+)
 def test_any_other_range_of_hosts_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='neither a number'):
         what.host_range(text)
