@@ -56,7 +56,7 @@ def test_a_member_launches_a_server_on_a_leased_host(cloud, demo, folder):
     )
     demo.click(hint.find_element(By.CSS_SELECTOR, '.btn-primary'))
     demo.one('[name=property]', form).send_keys(reservation['id'])
-    demo.picture(folder / 'horizon-launch.png', 860)
+    demo.picture(folder / 'horizon-launch.png', 870)
     demo.click(demo.one('.finish', form))
     launched = demo.until(lambda: server(cloud))
     assert launched['name'] == 'server'
