@@ -109,5 +109,6 @@ def _check(app: application.Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: application.Sphinx) -> dict[str, bool]:
-    app.connect('build-finished', _check)
+    # Other extensions write files when the pages are built, too.
+    app.connect('build-finished', _check, priority=900)
     return {'parallel_read_safe': True}
