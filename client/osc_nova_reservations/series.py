@@ -26,6 +26,7 @@ from osc_nova_reservations import reserved
 from osc_nova_reservations import sharing
 from osc_nova_reservations.sdk import lease as sdk_lease
 from osc_nova_reservations.sdk import proxy
+from osc_nova_reservations.sdk import series as sdk_series
 
 _SERIES = {
     'id': 'ID',
@@ -153,12 +154,8 @@ class SetSeries(base.Timed, command.Lister):
     ) -> tuple[Sequence[str], Any]:
         clock = self.clock(parsed_args)
         client = api.client_of(self)
-        wanted = [
-            each
-            for each in _leases(client, find(client, parsed_args.series))
-            if each.status not in sdk_lease.ENDED
-            and _begins(each, parsed_args, clock)
-        ]
+        series_id = find(client, parsed_args.series)
+        wanted = _wanted(client, series_id, parsed_args, clock)
         bodies = [change.changes(parsed_args, each.shown()) for each in wanted]
         for body in bodies[:1]:
             change.check(body)
@@ -216,12 +213,18 @@ class DeleteSeries(base.Timed, command.Lister):
     ) -> tuple[Sequence[str], Any]:
         clock = self.clock(parsed_args)
         client = api.client_of(self)
-        left = client.delete_series(
-            find(client, parsed_args.series),
-            clock.sent(parsed_args.from_time)
-            if parsed_args.from_time
-            else None,
-        )
+        series_id = find(client, parsed_args.series)
+        left: list[sdk_series.Remaining] = []
+        if parsed_args.on_day:
+            for lease in _wanted(client, series_id, parsed_args, clock):
+                client.delete_lease(lease)
+        else:
+            left = client.delete_series(
+                series_id,
+                clock.sent(parsed_args.from_time)
+                if parsed_args.from_time
+                else None,
+            )
         columns = {key: _LEASES[key] for key in _SHORT}
         return [*columns.values(), 'Reason'], [
             [
@@ -298,13 +301,34 @@ def _leases(client: proxy.Proxy, series_id: str) -> list[sdk_lease.Lease]:
     return list(client.get_series(series_id).leases)
 
 
-def _begins(
-    lease: sdk_lease.Lease, args: argparse.Namespace, clock: dates.Clock
-) -> bool:
-    """Return whether a lease begins at --from, or later."""
-    return not args.from_time or dates.parsed(
-        str(lease.start_date)
-    ) >= clock.moment(args.from_time)
+def _wanted(
+    client: proxy.Proxy,
+    series_id: str,
+    args: argparse.Namespace,
+    clock: dates.Clock,
+) -> list[sdk_lease.Lease]:
+    """Return the leases of the series that are not over, and begin when the
+    options say.
+
+    :raises: CommandError if there are none
+    """
+    day = clock.day(args.on_day) if args.on_day else None
+    first = clock.moment(args.from_time) if args.from_time else None
+    found = []
+    for lease in _leases(client, series_id):
+        start = dates.parsed(str(lease.start_date))
+        if (
+            lease.status not in sdk_lease.ENDED
+            and (day is None or clock.shown(start).startswith(day))
+            and (first is None or start >= first)
+        ):
+            found.append(lease)
+    if not found:
+        raise exceptions.CommandError(
+            'No lease of the series that is not over begins then: "openstack '
+            f'lease series show {args.series}" lists them'
+        )
+    return found
 
 
 def _rows(
@@ -327,9 +351,16 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_from(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         '--from',
         dest='from_time',
         metavar='<time>',
         help=f'Only leases that start then or later: {dates.HELP}',
+    )
+    which.add_argument(
+        '--on',
+        dest='on_day',
+        metavar='<day>',
+        help='Only leases that start on this day',
     )

@@ -137,6 +137,24 @@ def test_leases_of_a_series_are_changed_from_a_day_on(run, api):
     assert [start[11:13] for start in starts] == ['10', '10', '11', '11']
 
 
+def test_the_leases_of_one_day_are_changed_or_deleted(run, api):
+    of_series(api, 'PENDING', 'PENDING', 'PENDING')
+    [changed] = run(
+        *(series.SetSeries, 'course', '--on=2040-01-02', '--later=5h'),
+    )
+    assert changed['Start'] == '2040-01-02T15:00:00Z'
+    assert run(series.DeleteSeries, 'course', '--on=2040-01-02') == []
+    days = [each['start_date'][8:10] for each in api.leases.values()]
+    assert days == ['01', '03']
+
+
+@pytest.mark.parametrize('command', [series.SetSeries, series.DeleteSeries])
+def test_a_day_without_a_lease_is_told(run, api, command):
+    of_series(api, 'PENDING', 'TERMINATED')
+    with pytest.raises(exceptions.CommandError, match='No lease of the serie'):
+        run(command, 'course', '--on=2040-01-02')
+
+
 def test_no_lease_of_a_series_is_changed_if_one_can_not_be(run, api):
     of_series(api, 'PENDING', 'PENDING')
     before = json.dumps(api.leases)
