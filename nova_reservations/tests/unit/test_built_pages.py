@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the build of the documentation refuses."""
+"""The build of the documentation refuses pages with dead links, and such as
+load anything from another host."""
 
 import pathlib
 import runpy
@@ -25,7 +26,7 @@ OTHER = """<h1 id="there">Title</h1> <a href="page.html">back</a>"""
         '<img src="data:image/png;base64,AAAA">',
     ],
 )
-def test_what_is_right_is_built(right, tmp_path):
+def test_a_right_page_is_built(right, tmp_path):
     assert list(_faults(tmp_path, right)) == []
 
 
@@ -58,7 +59,7 @@ def test_what_is_right_is_built(right, tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_named(wrong, said, tmp_path):
+def test_a_wrong_link_is_named(wrong, said, tmp_path):
     assert list(_faults(tmp_path, wrong)) == [f'page.html: {said}']
 
 
