@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands have in common: an example, a zone for times, and errors
-in words."""
+"""The base of all commands: an example, a zone for times, and errors in
+words."""
 
 import argparse
 from collections.abc import Collection

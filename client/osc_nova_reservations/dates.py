@@ -109,7 +109,7 @@ def sent_duration(length: datetime.timedelta) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clock:
-    """What times mean in a zone, at a moment.
+    """The meaning of times in a zone, at a moment.
 
     :ivar now: aware.
     :ivar before: what is before the times that are meant; None: now.

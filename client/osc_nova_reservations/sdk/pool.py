@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be leased: hosts, and resources of other types."""
+"""The pool of hosts, and of resources of other types, that can be leased."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ class Property(resource.Resource):
 
 
 class Allocation(resource.Resource):
-    """Which reservations have a host, or a resource, over time."""
+    """The reservations that have a host, or a resource, over time."""
 
     resources_key = 'allocations'
     base_path = '/os-hosts/allocations'

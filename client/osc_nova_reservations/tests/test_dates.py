@@ -94,7 +94,7 @@ def test_a_time_over_which_the_clocks_are_put_forward_is_refused():
     st.datetimes(datetime.datetime(2000, 1, 1), datetime.datetime(2100, 1, 1)),
     st.sampled_from(['Europe/Rome', 'America/Lima', 'Asia/Kathmandu', 'UTC']),
 )
-def test_what_is_shown_can_be_typed(moment, name):
+def test_times_that_are_shown_can_be_typed(moment, name):
     moment = moment.replace(second=0, microsecond=0, tzinfo=datetime.UTC)
     clock = dates.Clock(zoneinfo.ZoneInfo(name), WEDNESDAY)
     again = clock.moment(clock.shown(moment))

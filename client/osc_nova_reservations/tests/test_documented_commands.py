@@ -78,7 +78,7 @@ def test_a_documented_command_makes_a_request(
 
 
 @pytest.mark.parametrize('words', COMMANDS, ids=' '.join)
-def test_each_command_has_an_example_that_works(
+def test_commands_have_examples_that_work(
     words: tuple[str, ...],
 ) -> None:
     command = COMMANDS[words]

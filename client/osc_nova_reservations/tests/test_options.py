@@ -36,7 +36,7 @@ def test_memory_is_given_as_people_say_it(text, mib):
 @pytest.mark.parametrize(
     ('text', 'gib'), [('20', 20), ('20G', 20), ('1TB', 1024), ('0', 0)]
 )
-def test_so_are_disks(text, gib):
+def test_disks_are_given_as_people_say_them(text, gib):
     assert what.disk(text) == gib
 
 
@@ -69,7 +69,7 @@ def test_a_property_is_compared(text, expression):
 
 
 @pytest.mark.parametrize('text', ['', 'gpu', '=a', 'gpu=', '>=3', 'a b=3'])
-def test_what_compares_nothing_is_refused(text):
+def test_text_that_compares_nothing_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='compares no prop'):
         what.compared(text)
 

@@ -28,7 +28,7 @@ def test_a_lease_is_shared_with_projects_and_no_more(
     ]
 
 
-def test_one_reservation_of_it_can_be_named(run, api, lease):
+def test_a_reservation_of_a_lease_can_be_named(run, api, lease):
     run(sharing.AddProject, 'class', PHYSICS, '--reservation=s')
     assert api.actions == [
         {'addProjectAccess': {'projects': [PHYSICS], 'reservation_id': 's'}}
