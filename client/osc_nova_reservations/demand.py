@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from osc_nova_reservations import api
 from osc_nova_reservations import base
 from osc_nova_reservations import dates
 from osc_nova_reservations import names
+from osc_nova_reservations import reserved
 from osc_nova_reservations import what
 
 _COLUMNS = {
@@ -104,9 +106,12 @@ def _cell(
         case 'project_id':
             return projects.get(refusal[key], refusal[key])
         case 'reservations':
-            return '; '.join(map(_described, refusal[key]))
+            return _Wanted(refusal[key])
     return refusal[key]
 
 
-def _described(reservation: Mapping[str, Any]) -> str:
-    return ', '.join(f'{name}={value}' for name, value in reservation.items())
+class _Wanted(format_columns.ListDictColumn):
+    """The reservations that were asked for."""
+
+    def human_readable(self) -> str:
+        return reserved.of_lease({'reservations': self._value})

@@ -86,13 +86,13 @@ class SetProperty(base.Told):
         private.add_argument(
             '--private',
             action='store_true',
-            help='Users do not see it, and can not ask for it',
+            help='Users do not see it; they can ask for it still',
         )
         private.add_argument(
             '--public',
             dest='private',
             action='store_false',
-            help='Users see it, and can ask for it',
+            help='Users see it',
         )
         return parser
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Existing clients work as they are: python-blazarclient, as a command and as
 a library, python-chi, Heat's resources, and the requests of those that can't
-be installed from the package index.
+be installed from the package index. openstacksdk, and what is built on it,
+has leases by a line of clouds.yaml.
 
 What each does is in a module of its name; Heat's is ``templates``.
 """
@@ -23,6 +24,7 @@ from sandbox.stories import commands
 from sandbox.stories import doni
 from sandbox.stories import gophercloud
 from sandbox.stories import neutron
+from sandbox.stories import programs
 from sandbox.stories import templates
 from sandbox.story import expect
 
@@ -40,6 +42,7 @@ _NODE: dict[str, Any] = {
 def tell(auth_url: str, timeline: story.Timeline) -> None:
     """Lease with Blazar's clients, unmodified."""
     _command(auth_url, timeline)
+    programs.tell(auth_url, timeline)
     _Addresses(auth_url, timeline).tell()
     node, other, *more = person.Operator(auth_url).hosts()
     doni.Chapter(auth_url, timeline).tell(node, _NODE)

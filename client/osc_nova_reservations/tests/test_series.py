@@ -191,7 +191,9 @@ def test_a_series_is_shared_in_the_same_command(run, api, identity):
     ]
 
 
-def test_a_series_that_could_not_be_shared_says_how_to_share_it(run, api, identity):
+def test_a_series_that_could_not_be_shared_says_how_to_share_it(
+    run, api, identity
+):
     api.unshared = 'too many'
     with pytest.raises(exceptions.CommandError) as refused:
         made(run, '--repeat=weekly', '--count=2', '--share-with=physics')
