@@ -22,6 +22,15 @@ class Told(command.Command):
 
     example: ClassVar[str]
 
+    # The commands are not said to be of another plugin, as cliff does it.
+    app_dist_name = 'osc-nova-reservations'
+
+    def get_description(self) -> str:
+        """Return the description in sentences, since argparse joins lines."""
+        paragraphs = super().get_description().split('\n\n')
+        sentences = (' '.join(each.split()) for each in paragraphs)
+        return ' '.join(f'{each.rstrip(".")}.' for each in sentences if each)
+
     def get_epilog(self) -> str:
         return f'Example: {self.example}\n\n{super().get_epilog()}'
 

@@ -36,7 +36,9 @@ _OF_HOSTS = {
 class ShowCapacity(base.Timed, command.Lister):
     """Show how many hosts are there, reserved, held and free over time
 
-    With --resource-type the resources of that type in place of hosts.
+    With --resource-type the resources of that type in place of hosts. Free
+    ones can be had if promises of other leases move; of these, Unmoved ones
+    without that. Held ones no new lease gets.
     """
 
     example = 'openstack lease capacity --property gpu=a100 --step 1d'

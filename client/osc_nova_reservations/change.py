@@ -113,7 +113,7 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         '--amount',
         type=what.whole,
         metavar='<number>',
-        help='New number of slots, or of what else it has an amount of',
+        help='New number of slots, floating IPs or volumes',
     )
     group = parser.add_argument_group('a longer, shorter or other time')
     for name, text in (

@@ -123,7 +123,7 @@ class CreateLease(base.Timed, command.ShowOne):
     ) -> shown.Row:
         is_made = not args.dry_run
         if args.repeat:
-            return shown.series(made, clock, is_made=is_made)
+            return shown.series(made, clock, args, is_made=is_made)
         return shown.lease(made.shown(), clock, known, args, is_made=is_made)
 
 

@@ -150,8 +150,11 @@ class Clock:
         if words == NOW:
             return self.now.astimezone(self.zone)
         if later := _LATER.fullmatch(words):
-            since = self.now if later['now'] else self._before
-            return self._later(since, text, later['duration'])
+            clock = self.after(self.now) if later['now'] else self
+            try:
+                return clock.later(duration(later['duration']))
+            except (argparse.ArgumentTypeError, OverflowError) as error:
+                raise _no_time(text) from error
         with contextlib.suppress(ValueError):
             exact = datetime.datetime.fromisoformat(text.strip())
             if exact.tzinfo:
@@ -159,6 +162,15 @@ class Clock:
         if found := _WORDS.fullmatch(words):
             return self._at(self._days(found['day']), found['time'], text)
         return self._at(self._days(words) if words else [], '', text)
+
+    def later(self, length: datetime.timedelta) -> datetime.datetime:
+        """Return the time so much later than what is before.
+
+        :raises: OverflowError
+        """
+        # Hours are counted, and not the hands of the clock.
+        since = self._before.astimezone(datetime.UTC)
+        return (since + length).astimezone(self.zone)
 
     def day(self, text: str) -> str:
         """Return a local day that was typed, as 2050-12-26.
@@ -169,17 +181,6 @@ class Clock:
 
     def shown(self, moment: datetime.datetime) -> str:
         return f'{moment.astimezone(self.zone):{_MINUTE}}'
-
-    def _later(
-        self, since: datetime.datetime, text: str, length: str
-    ) -> datetime.datetime:
-        """:raises: CommandError"""
-        try:
-            return (
-                since.astimezone(datetime.UTC) + duration(length)
-            ).astimezone(self.zone)
-        except (argparse.ArgumentTypeError, OverflowError) as error:
-            raise _no_time(text) from error
 
     def _days(self, word: str) -> list[datetime.date]:
         """Return the days that a word may mean; the first that is not over

@@ -122,30 +122,39 @@ class MaintainHost(_Act):
     """Keep a host without leases in a window, which is a lease itself"""
 
     example = (
-        'openstack lease host maintain compute-1 --from "tomorrow 22:00" '
-        '--until "tomorrow 23:30"'
+        'openstack lease host maintain compute-1 --start "tomorrow 22:00" '
+        '--duration 90m'
     )
     action = 'maintain'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        for name, text in (
-            ('--from', f'Its begin: {dates.HELP}'),
-            ('--until', 'Its end'),
-        ):
-            parser.add_argument(
-                name,
-                dest=f'{name.removeprefix("--")}_date',
-                metavar='<time>',
-                required=True,
-                help=text,
-            )
+        parser.add_argument(
+            '--start',
+            '--from',
+            default=dates.NOW,
+            metavar='<time>',
+            help=f'Begin of the window: {dates.HELP} (default: now)',
+        )
+        end = parser.add_mutually_exclusive_group(required=True)
+        end.add_argument(
+            '--end', '--until', metavar='<time>', help='End of the window'
+        )
+        end.add_argument(
+            '--duration',
+            type=dates.duration,
+            metavar='<duration>',
+            help=f'Length of the window: {dates.DURATION_HELP}',
+        )
         return parser
 
     def body(
         self, parsed_args: argparse.Namespace, clock: dates.Clock
     ) -> dict[str, str]:
-        return {
-            'from': clock.sent(parsed_args.from_date),
-            'until': clock.sent(parsed_args.until_date),
-        }
+        start = clock.moment(parsed_args.start)
+        later = clock.after(start)
+        if parsed_args.end:
+            until = later.sent(parsed_args.end)
+        else:
+            until = later.later(parsed_args.duration).isoformat()
+        return {'from': clock.sent(parsed_args.start), 'until': until}

@@ -28,6 +28,9 @@ _FIRST = (
 """The first fields of a lease; the others follow by their names."""
 
 _HIDDEN = frozenset({'trust_id', 'events'})
+_TWICE = frozenset({'reservation_ids', 'user_id'})
+"""What a table shows already, or nobody asks for."""
+
 _DATES = frozenset(
     {
         'start_date',
@@ -73,7 +76,7 @@ def lease(
     for key in _DATES & fields.keys():
         fields[key] = dates.Column(fields[key], clock)
     fields['reservations'] = reserved.Column(reservations)
-    if args.formatter == 'table':
+    if args.formatter == 'table' and not args.columns:
         fields = _for_eyes(fields, found, known)
         fields['timezone'] = str(clock.zone)
     ordered = [*(key for key in _FIRST if key in fields)]
@@ -87,7 +90,7 @@ def _for_eyes(
     shown = {
         key: value
         for key, value in fields.items()
-        if found.get(key, True) not in (None, '', False)
+        if key not in _TWICE and found.get(key, True) not in (None, '', False)
     }
     project = shown.pop('project_id', None)
     if project is not None:
@@ -98,6 +101,7 @@ def _for_eyes(
 def series(
     made: sdk_series.Series,
     clock: dates.Clock,
+    args: argparse.Namespace,
     *,
     is_made: bool = True,
 ) -> Row:
@@ -108,6 +112,8 @@ def series(
         'refused': Refused(made.refused, clock),
         'timezone': str(clock.zone),
     }
+    if not made.refused and args.formatter == 'table' and not args.columns:
+        del shown['refused']
     if is_made:
         shown = {'id': made.id, **shown}
     return [*shown], [*shown.values()]

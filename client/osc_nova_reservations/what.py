@@ -159,13 +159,17 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
         'project (open), or only those that ask for the lease (targeted, the '
         'default)',
     )
-    for kind in ('hypervisor', 'resource'):
-        group.add_argument(
-            f'--{kind}-properties',
-            metavar='<expression>',
-            help='Other requirements, as an expression of the API: '
-            '["or", ["==", "$gpu", "a100"], ["==", "$gpu", "h100"]]',
-        )
+    group.add_argument(
+        '--resource-properties',
+        metavar='<expression>',
+        help='Other requirements, as an expression of the API: '
+        '["or", ["==", "$gpu", "a100"], ["==", "$gpu", "h100"]]',
+    )
+    group.add_argument(
+        '--hypervisor-properties',
+        metavar='<expression>',
+        help='The same, by the other name that the API has for it',
+    )
 
 
 def add_properties(parser: Any) -> None:
@@ -291,7 +295,8 @@ def add_end_actions(parser: argparse.ArgumentParser) -> None:
         '--end-grace',
         type=whole,
         metavar='<minutes>',
-        help='Time that servers have to stop before that',
+        help='Minutes that servers have at the end to shut down by '
+        'themselves, before the action of --end-action',
     )
 
 

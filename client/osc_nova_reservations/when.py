@@ -67,7 +67,8 @@ def add_repeat(parser: argparse.ArgumentParser) -> None:
         '--count',
         type=what.whole,
         metavar='<number>',
-        help='With --repeat, the number of leases, up to 64',
+        help='With --repeat, the number of leases, up to 64; those that '
+        '--except leaves out count',
     )
     group.add_argument(
         '--until',

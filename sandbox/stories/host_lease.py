@@ -97,8 +97,8 @@ class _HostLease(cast.Cast):
             seen(self.expect_on(server, self._hosts_of(lease)))
         with self.step("another project's with the hint is refused") as seen:
             seen(cast.refusal(self.alt.boot('thief', reservation), 404))
-        with self.step('so is one with a hint that is no id') as seen:
-            seen(cast.refusal(self.demo.boot('typo', 'mine'), 400))
+        with self.step('so is one that names no lease') as seen:
+            seen(cast.refusal(self.demo.boot('typo', 'mine'), 404))
 
     def refuse_what_is_taken(self, lease: str) -> None:
         end = cast.end_of(self.demo.lease(lease))

@@ -152,7 +152,7 @@ class _Tasks(cast.Cast):
         _has(self.type('lease capacity'), 'Free')
 
     def reboot(self) -> None:
-        window = ('--from', 'tomorrow 22:00', '--until', 'tomorrow 23:30')
+        window = ('--start', 'tomorrow 22:00', '--duration', '90m')
         host = self.operator.hosts()[0]
         self.type(f'lease host maintain {host}', *window, who='admin')
         said = self.type('lease host list', who='admin')

@@ -6,7 +6,7 @@ import pytest
 from osc_nova_reservations import maintenance as hosts
 from osc_nova_reservations.sdk import proxy
 
-WINDOW = ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00')
+WINDOW = ('--start=2050-12-01 08:00', '--duration=2h')
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,28 @@ def test_the_lease_or_the_servers_of_a_host_are_told_beside_leases(
     )
     assert run(command, '3', *words) == []
     assert stderr.getvalue() == told
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        ('--start=2050-12-01 08:00', '--duration=2h'),
+        ('--start=2050-12-01 08:00', '--end=10:00'),
+        ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00'),
+    ],
+)
+def test_a_window_of_maintenance_is_named_as_that_of_a_lease(
+    run, monkeypatch, words
+):
+    sent = []
+    monkeypatch.setattr(
+        proxy.Proxy,
+        'host_action',
+        lambda _, *asked: sent.append(asked) or {'leases': []},
+    )
+    run(hosts.MaintainHost, '3', *words)
+    window = {
+        'from': '2050-12-01T08:00:00+00:00',
+        'until': '2050-12-01T10:00:00+00:00',
+    }
+    assert sent == [('3', 'maintain', window)]

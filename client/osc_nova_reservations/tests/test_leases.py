@@ -109,7 +109,7 @@ class TestShow:
         shown = run(leases.ShowLease, 'mine', '-f', 'table')
         assert [*shown] == [
             *('name', 'id', 'status', 'start_date', 'end_date'),
-            *('reservations', 'reservation_ids', 'project', 'timezone'),
+            *('reservations', 'project', 'timezone'),
         ]
         for_machines = run(leases.ShowLease, 'mine')
         assert for_machines['degraded'] is False
