@@ -6,6 +6,7 @@ Decision 0042: doc/source/decisions/0042-shared-by-name
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import time
 from typing import Any
 
 from nova.api.openstack import identity
@@ -19,6 +20,10 @@ from nova_reservations.api.schemas import project_access as schemas
 from nova_reservations.policies import leases as policies
 
 _ADD = 'addProjectAccess'
+
+_LONGEST = 30.0
+"""Seconds after which no more projects are verified: half of the limit of one
+call, so that a request waits for one silent call, and for no second one."""
 
 
 @served(response=schemas.INDEX_RESPONSE, refusals=(404,))
@@ -72,16 +77,33 @@ def series_action(
 def _check(
     req: LeaseRequest, name: str, owner: str, projects: Collection[str]
 ) -> None:
-    """:raises: PolicyNotAuthorized
+    """:raises: PolicyNotAuthorized, CloudUnavailable
     :raises: webob.exc.HTTPBadRequest if keystone does not know a project
     """
     if name == _ADD:
         req.check(policies.ACCESS_ADD, owner)
-        for project_id in projects:
-            identity.verify_project_id(req.context, project_id)
+        _verify(req, projects)
     else:
         # The projects are not verified: they may be deleted in keystone.
         req.check(policies.ACCESS_REMOVE, owner)
+
+
+def _verify(req: LeaseRequest, projects: Collection[str]) -> None:
+    """Nova takes a project for known if keystone does not answer; it would
+    wait as long for each of the next ones.
+
+    :raises: CloudUnavailable if there is no time left for some of them
+    :raises: webob.exc.HTTPBadRequest if keystone does not know a project
+    """
+    until = time.monotonic() + _LONGEST
+    for project_id in projects:
+        if time.monotonic() >= until:
+            raise exception.CloudUnavailable(
+                service='Keystone',
+                reason=f'after {_LONGEST:.0f} s, project {project_id} and '
+                'those after it were not verified',
+            )
+        identity.verify_project_id(req.context, project_id)
 
 
 def _shown(found: Mapping[str, Collection[str]]) -> dict[str, Any]:

@@ -135,15 +135,18 @@ class Sharing:
         """
         asked = _Asked(frozenset(project_ids), reservation_id)
         wanted = [lease for lease in found if lease.status in SHAREABLE]
-        with self.database.reader() as session:
-            for lease in wanted or found[-1:]:
-                self._lacks(session, lease, asked)
+        with self.database.causal_reader() as session:
+            lacking = [
+                lease.id
+                for lease in wanted or found[-1:]
+                if self._lacks(session, lease, asked)
+            ]
 
         def share(session: api.Session, lease: objects.Lease) -> bool:
             return self._share(session, lease, asked, now)
 
-        for lease in wanted:
-            self._change(lease.id, share)
+        for lease_id in lacking:
+            self._change(lease_id, share)
 
     def remove(
         self,
@@ -185,9 +188,14 @@ class Sharing:
         def unshare(session: api.Session, lease: objects.Lease) -> bool:
             return self._unshare(session, lease, asked, now)
 
-        present = self.of(*found)
+        # A node of Galera that is behind must not let a project keep access.
+        with self.database.causal_reader() as session:
+            present = _present(session, *found)
         for lease in found:
-            if any(item.id in present for item in asked.reservations(lease)):
+            if any(
+                asked.project_ids.intersection(present.get(item.id, ()))
+                for item in asked.reservations(lease)
+            ):
                 self._change(lease.id, unshare)
 
     def _change(

@@ -3,11 +3,14 @@
 
 import datetime
 import itertools
+import types
 
 from nova.api.openstack import identity
 import pytest
 import webob.exc
 
+from nova_reservations.api.leases import project_access
+from nova_reservations.cloud import time_limits
 from nova_reservations.engine.leases import sharing
 from nova_reservations.policies import leases as policies
 from nova_reservations.tests.functional.api import server_requests
@@ -314,6 +317,39 @@ class TestMany:
             (key, 'theirs') for key in reservations_of(*series)
         }
         assert len(verified) == 4
+
+    def test_a_silent_keystone_is_waited_for_once(
+        self, member, series, monkeypatch
+    ):
+        passed, asked = [0.0], []
+
+        def be_silent(_context, project_id):
+            asked.append(project_id)
+            passed[0] += time_limits.SECONDS
+
+        monkeypatch.setattr(identity, 'verify_project_id', be_silent)
+        monkeypatch.setattr(
+            project_access,
+            'time',
+            types.SimpleNamespace(monotonic=lambda: passed[0]),
+        )
+        answer = act_on(member, self.path(series), projects=['a', 'b', 'c'])
+        assert answer.status_int == 503
+        assert 'Keystone can not be reached' in answer.json['error_message']
+        assert asked == ['a']
+        path = f'/leases/{series[0]["id"]}/project-access'
+        assert accesses(member('GET', path)) == set()
+
+    @pytest.mark.usefixtures('verified')
+    def test_a_request_that_changes_nothing_writes_nothing(
+        self, member, series, services, monkeypatch
+    ):
+        path, asked = self.path(series), {'projects': ['a', 'b']}
+        expected = accesses(act_on(member, path, **asked))
+        monkeypatch.setattr(services.database, 'writer', None)
+        assert accesses(act_on(member, path, **asked)) == expected
+        answer = act_on(member, path, 'remove', projects=['c'])
+        assert accesses(answer) == expected
 
     def test_leases_that_do_not_change_are_not_told_of(
         self, member, series, told

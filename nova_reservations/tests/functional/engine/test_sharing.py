@@ -300,3 +300,20 @@ def test_a_lease_that_is_given_by_its_own_id_is_its_reservation(region):
     unshare(region, lease)
     with pytest.raises(exception.NotFound):
         find(lease.id, 'students', None)
+
+
+@pytest.mark.parametrize('change', ['add_all', 'remove_all'])
+def test_a_node_that_is_behind_is_not_asked_who_has_access(
+    region, monkeypatch, change
+):
+    lease = region.active_lease()
+    share(region, lease)
+
+    def behind():
+        raise exception.DatabaseUnavailable(reason='the node is behind')
+
+    monkeypatch.setattr(region.database, 'causal_reader', behind)
+    with pytest.raises(exception.DatabaseUnavailable):
+        getattr(region.services.sharing, change)(
+            [lease], ['students'], region.now
+        )
