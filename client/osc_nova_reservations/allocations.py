@@ -54,10 +54,7 @@ class ListAllocation(base.Timed, command.Lister):
         found = api.client_of(self).host_allocations(
             **what.given(
                 host=parsed_args.host,
-                start=clock.sent(parsed_args.start)
-                if parsed_args.start
-                else None,
-                end=clock.sent(parsed_args.end) if parsed_args.end else None,
+                **clock.given(start=parsed_args.start, end=parsed_args.end),
             )
         )
         columns = base.columns(_COLUMNS, _SHORT, parsed_args)

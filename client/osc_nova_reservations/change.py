@@ -142,12 +142,8 @@ def body_of(
     body = {
         **changes(args, lease),
         **_times(args, lease, clock),
-        **what.given(
-            before_end_date=clock.sent(args.before_end_date)
-            if args.before_end_date
-            else None,
-            replace_failed=args.replace_failed or None,
-        ),
+        **clock.given(before_end_date=args.before_end_date),
+        **what.given(replace_failed=args.replace_failed or None),
     }
     by_id = {each['id']: dict(each) for each in body.get('reservations', ())}
     for each in args.reservations:
@@ -249,13 +245,15 @@ def _times(
             '--later, --earlier, --extend or --shorten, not both'
         )
     if not args.move_to:
+        start = (
+            clock.moment(args.start)
+            if args.start
+            else dates.parsed(lease['start_date'])
+        )
+        later = clock.after(max(start, clock.now))
         return {
-            key: clock.sent(text)
-            for key, text in (
-                ('start_date', args.start),
-                ('end_date', args.end),
-            )
-            if text
+            **clock.given(start_date=args.start),
+            **later.given(end_date=args.end),
         }
     if args.start or args.end:
         raise exceptions.CommandError(

@@ -254,9 +254,7 @@ def _create_first(
         'start_after': body['start_date'],
         'limit': 1,
         **what.given(
-            start_before=clock.sent(args.start_before)
-            if args.start_before
-            else None,
+            **clock.given(start_before=args.start_before),
             project_id=body.get('project_id'),
         ),
     }
@@ -391,9 +389,7 @@ def offers_of(
         'duration': dates.sent_duration(args.duration),
         'start_after': clock.sent(args.start_after),
         **what.given(
-            start_before=clock.sent(args.start_before)
-            if args.start_before
-            else None,
+            **clock.given(start_before=args.start_before),
             limit=args.limit,
             project_id=known.project(args.project) if args.project else None,
         ),

@@ -138,6 +138,13 @@ class Clock:
             return NOW
         return self.moment(text).isoformat(timespec='seconds')
 
+    def given(self, **texts: str | None) -> dict[str, str]:
+        """Return the times that were given, as they are sent.
+
+        :raises: CommandError
+        """
+        return {key: self.sent(text) for key, text in texts.items() if text}
+
     def moment(self, text: str) -> datetime.datetime:
         """Return the time that is meant, in the zone; aware.
 

@@ -69,10 +69,7 @@ class ListDemand(base.Timed, command.Lister):
         clock, known = self.clock(parsed_args), names.Names(self)
         found = api.client_of(self).demand(
             **what.given(
-                start=clock.sent(parsed_args.start)
-                if parsed_args.start
-                else None,
-                end=clock.sent(parsed_args.end) if parsed_args.end else None,
+                **clock.given(start=parsed_args.start, end=parsed_args.end),
                 limit=parsed_args.limit,
                 marker=parsed_args.marker,
                 project_id=known.project(parsed_args.project)

@@ -160,11 +160,8 @@ def _query(
             shared='true' if args.shared else None,
         ),
     }
-    for option in _TIMES:
-        name = option.replace('-', '_')
-        if getattr(args, name):
-            found[name] = clock.sent(getattr(args, name))
-    return found
+    names = [option.replace('-', '_') for option in _TIMES]
+    return found | clock.given(**{name: getattr(args, name) for name in names})
 
 
 def _cell(

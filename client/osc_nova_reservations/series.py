@@ -221,9 +221,7 @@ class DeleteSeries(base.Timed, command.Lister):
         else:
             left = client.delete_series(
                 series_id,
-                clock.sent(parsed_args.from_time)
-                if parsed_args.from_time
-                else None,
+                **clock.given(start=parsed_args.from_time),
             )
         columns = {key: _LEASES[key] for key in _SHORT}
         return [*columns.values(), 'Reason'], [

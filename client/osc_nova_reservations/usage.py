@@ -143,8 +143,7 @@ def _query(
     elif not args.all_projects:
         project = client.get_project_id()
     return what.given(
-        start=clock.sent(args.start) if args.start else None,
-        end=clock.sent(args.end) if args.end else None,
+        **clock.given(start=args.start, end=args.end),
         project_id=project,
         detailed='1' if args.detailed else None,
     )

@@ -54,6 +54,11 @@ class TestSet:
             if time
         }
 
+    def test_an_end_is_the_first_after_the_start(self, run, api):
+        api.add(name='mine')
+        run(change.SetLease, 'mine', '--end=18:00')
+        assert api.sent == [{'end_date': '2040-01-01T18:00:00+00:00'}]
+
     @pytest.mark.parametrize(
         'words',
         [
