@@ -16,6 +16,7 @@ from osc_nova_reservations import dates
 from osc_nova_reservations import leases
 from osc_nova_reservations import names
 from osc_nova_reservations import shown
+from osc_nova_reservations import values
 from osc_nova_reservations import waiting
 from osc_nova_reservations import what
 
@@ -70,7 +71,7 @@ class SetLease(base.Timed, command.ShowOne):
             '--reservation',
             dest='reservations',
             action='append',
-            type=what.json_object,
+            type=values.json_object,
             default=[],
             metavar='<json>',
             help='A change of one reservation as the API takes it, a JSON '
@@ -104,14 +105,14 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('what it has')
     group.add_argument(
         '--hosts',
-        type=what.host_range,
+        type=values.host_range,
         metavar='<min>[-<max>]',
         help='New number of whole hosts',
     )
     what.add_properties(group)
     group.add_argument(
         '--amount',
-        type=what.whole,
+        type=values.whole,
         metavar='<number>',
         help='New number of slots, floating IPs or volumes',
     )

@@ -19,6 +19,7 @@ from osc_nova_reservations import base
 from osc_nova_reservations import dates
 from osc_nova_reservations import names
 from osc_nova_reservations import shown
+from osc_nova_reservations import values
 from osc_nova_reservations import waiting
 from osc_nova_reservations import what
 from osc_nova_reservations import when
@@ -61,7 +62,7 @@ class CreateLease(base.Timed, command.ShowOne):
         )
         parser.add_argument(
             '--max-retries',
-            type=what.whole,
+            type=values.whole,
             metavar='<number>',
             help='Number of intervals, of a minute unless the operator says '
             'otherwise, that a lease of type retry waits at most (default: '
@@ -346,7 +347,7 @@ class ListOffer(base.Timed, command.Lister):
         )
         parser.add_argument(
             '--limit',
-            type=what.whole,
+            type=values.whole,
             metavar='<number>',
             help='Maximum number of times, up to 20 (default: 5)',
         )

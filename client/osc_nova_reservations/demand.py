@@ -14,6 +14,7 @@ from osc_nova_reservations import base
 from osc_nova_reservations import dates
 from osc_nova_reservations import names
 from osc_nova_reservations import reserved
+from osc_nova_reservations import values
 from osc_nova_reservations import what
 
 _COLUMNS = {
@@ -51,7 +52,7 @@ class ListDemand(base.Timed, command.Lister):
         )
         parser.add_argument(
             '--limit',
-            type=what.whole,
+            type=values.whole,
             metavar='<number>',
             help='Maximum number, up to 1000 (default: 1000)',
         )

@@ -16,6 +16,7 @@ from osc_nova_reservations import errors
 from osc_nova_reservations import names
 from osc_nova_reservations import reserved
 from osc_nova_reservations import shown
+from osc_nova_reservations import values
 from osc_nova_reservations import what
 
 _COLUMNS = {
@@ -96,7 +97,7 @@ class ListLease(base.Timed, command.Lister):
         )
         parser.add_argument(
             '--limit',
-            type=what.whole,
+            type=values.whole,
             metavar='<number>',
             help='Maximum number of leases (default: all)',
         )

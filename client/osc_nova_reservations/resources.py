@@ -16,7 +16,7 @@ from osc_nova_reservations import api
 from osc_nova_reservations import base
 from osc_nova_reservations import dates
 from osc_nova_reservations import errors
-from osc_nova_reservations import what
+from osc_nova_reservations import values
 from osc_nova_reservations.sdk import pool
 from osc_nova_reservations.sdk import proxy
 
@@ -140,7 +140,7 @@ class ListResource(base.Told, command.Lister):
         base.add_long(parser)
         parser.add_argument(
             '--limit',
-            type=what.whole,
+            type=values.whole,
             metavar='<number>',
             help='Maximum number of resources',
         )

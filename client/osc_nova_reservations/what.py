@@ -3,26 +3,16 @@
 
 import argparse
 from collections.abc import Iterator
-from collections.abc import Mapping
-import contextlib
 import json
 import pathlib
-import re
 from typing import Any
 
 from osc_lib import exceptions
 from osc_lib.cli import parseractions
 
 from osc_nova_reservations import names
+from osc_nova_reservations import values
 
-_PROPERTY = re.compile(
-    r'(?P<key>[^=!<>\s]+)\s*(?P<is>[<>!=]?=|[<>])(?P<value>.*)'
-)
-_SIZE = re.compile(
-    r'(?P<number>[0-9]{1,9})(?P<unit>[MGT]?)i?B?', re.IGNORECASE
-)
-_MIB = {'M': 1, 'G': 1024, 'T': 1024**2}
-_GIB = {'G': 1, 'T': 1024}
 _NEEDS = {
     'consume': ('--consume', '--hosts or slots'),
     'properties': ('--property', '--hosts or slots'),
@@ -33,106 +23,6 @@ _NEEDS = {
     'parameters': ('--parameter', '--template'),
     'physical_network': ('--physical-network', '--network'),
 }
-
-
-def whole(text: str) -> int:
-    """For argparse.
-
-    :raises: ArgumentTypeError
-    """
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f'{text} is no whole number')
-
-
-def host_range(text: str) -> tuple[int, int]:
-    """Return the minimum and maximum in ``3`` or ``2-5``.
-
-    :raises: ArgumentTypeError
-    """
-    minimum, dash, maximum = text.partition('-')
-    with contextlib.suppress(argparse.ArgumentTypeError):
-        least = whole(minimum)
-        most = whole(maximum) if dash else least
-        if 1 <= least <= most:
-            return least, most
-    raise argparse.ArgumentTypeError(
-        f'{text} is neither a number of hosts, such as 3, nor a range, such '
-        'as 2-5'
-    )
-
-
-def memory(text: str) -> int:
-    """Return MiB; ``8G`` or ``512M``; a number alone is MiB, as in flavors.
-
-    :raises: ArgumentTypeError
-    """
-    return _sized(text, _MIB, 'M', '512M or 8G')
-
-
-def disk(text: str) -> int:
-    """Return GiB; ``20G``; a number alone is GiB, as in flavors.
-
-    :raises: ArgumentTypeError
-    """
-    return _sized(text, _GIB, 'G', '20G or 1T')
-
-
-def _sized(text: str, units: Mapping[str, int], usual: str, such: str) -> int:
-    found = _SIZE.fullmatch(text)
-    unit = found['unit'].upper() or usual if found else ''
-    if not found or unit not in units:
-        raise argparse.ArgumentTypeError(f'{text} is no size, such as {such}')
-    return int(found['number']) * units[unit]
-
-
-def compared(text: str) -> list[str]:
-    """Return a comparison of a property: ``gpu=a100``, ``vcpus>=16``.
-
-    :raises: ArgumentTypeError
-    """
-    found = _PROPERTY.fullmatch(text)
-    if not found or not found['value'].strip():
-        raise argparse.ArgumentTypeError(
-            f'{text} compares no property, such as gpu=a100, gpu!=a100 or '
-            '"vcpus>=16": "openstack lease property list" shows those there '
-            'are'
-        )
-    how = '==' if found['is'] == '=' else found['is']
-    return [how, f'${found["key"]}', found['value'].strip()]
-
-
-def _typed(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the type and the fields in ``licence,seats=5``.
-
-    :raises: ArgumentTypeError
-    """
-    kind, *pairs = text.split(',')
-    fields = dict(pair.partition('=')[::2] for pair in pairs)
-    if not kind or any('=' not in pair for pair in pairs):
-        raise argparse.ArgumentTypeError(
-            f'{text} is no type with its fields, such as licence,seats=5'
-        )
-    return kind, {key: _value(value) for key, value in fields.items()}
-
-
-def _value(text: str) -> Any:
-    if text in ('true', 'false'):
-        return text == 'true'
-    return int(text) if text.isascii() and text.isdecimal() else text
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """:raises: ArgumentTypeError"""
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f'not JSON: {error}; --resource TYPE,KEY=VALUE needs none'
-        ) from error
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError('not a JSON object')
-    return found
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +37,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('hosts')
     group.add_argument(
         '--hosts',
-        type=host_range,
+        type=values.host_range,
         metavar='<min>[-<max>]',
         help='Lease this number of whole hosts',
     )
@@ -177,7 +67,7 @@ def add_properties(parser: Any) -> None:
         '--property',
         dest='properties',
         action='append',
-        type=compared,
+        type=values.compared,
         default=[],
         metavar='<key>=<value>',
         help='Only hosts with this property: gpu=a100, gpu!=a100, '
@@ -194,10 +84,15 @@ def _add_slots(parser: argparse.ArgumentParser) -> None:
         '--flavor', metavar='<flavor>', help='Lease slots for this flavor'
     )
     for name, kind, metavar, text in (
-        ('vcpus', whole, '<number>', 'VCPUs of each slot'),
-        ('memory', memory, '<size>', 'Memory of each slot: 8G, 512M'),
-        ('disk', disk, '<size>', 'Disk of each slot: 20G (default: none)'),
-        ('amount', whole, '<number>', 'Number of slots (default: 1)'),
+        ('vcpus', values.whole, '<number>', 'VCPUs of each slot'),
+        ('memory', values.memory, '<size>', 'Memory of each slot: 8G, 512M'),
+        (
+            'disk',
+            values.disk,
+            '<size>',
+            'Disk of each slot: 20G (default: 0)',
+        ),
+        ('amount', values.whole, '<number>', 'Number of slots (default: 1)'),
     ):
         group.add_argument(f'--{name}', type=kind, metavar=metavar, help=text)
     where = group.add_mutually_exclusive_group()
@@ -261,7 +156,7 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
         '--resource',
         dest='resources',
         action='append',
-        type=_typed,
+        type=values.typed,
         default=[],
         metavar='<type>,<key>=<value>',
         help='What a plugin offers: licence,seats=5; repeat the option for '
@@ -271,7 +166,7 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
         '--reservation',
         dest='reservations',
         action='append',
-        type=json_object,
+        type=values.json_object,
         default=[],
         metavar='<json>',
         help='A reservation as the API takes it, a JSON object, for scripts',
@@ -293,7 +188,7 @@ def add_end_actions(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         '--end-grace',
-        type=whole,
+        type=values.whole,
         metavar='<minutes>',
         help='Minutes that servers have at the end to shut down by '
         'themselves, before the action of --end-action',
@@ -422,7 +317,7 @@ def _of_others(
     for text in args.volumes:
         size, _, volume_type = text.partition(':')
         try:
-            gib = disk(size)
+            gib = values.disk(size)
         except argparse.ArgumentTypeError as error:
             raise exceptions.CommandError(f'--volume: {error}') from error
         yield {
@@ -461,7 +356,7 @@ def _counted(option: str, text: str, such: str) -> tuple[str, int]:
     if not colon:
         return text, 1
     try:
-        return name, whole(number)
+        return name, values.whole(number)
     except argparse.ArgumentTypeError as error:
         raise exceptions.CommandError(
             f'{option} {text}: give a name, or a name and a number, such as '

@@ -8,6 +8,7 @@ from typing import Any
 from osc_lib import exceptions
 
 from osc_nova_reservations import dates
+from osc_nova_reservations import values
 from osc_nova_reservations import what
 
 _DAY = datetime.timedelta(days=1)
@@ -65,7 +66,7 @@ def add_repeat(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         '--count',
-        type=what.whole,
+        type=values.whole,
         metavar='<number>',
         help='With --repeat, the number of leases, up to 64; those that '
         '--except leaves out count',

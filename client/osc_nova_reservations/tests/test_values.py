@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from osc_nova_reservations import values
 from osc_nova_reservations import what
 
 
@@ -14,7 +15,7 @@ from osc_nova_reservations import what
     [('3', (3, 3)), ('2-5', (2, 5)), ('2-2', (2, 2))],
 )
 def test_a_range_of_hosts_is_one_number_or_two(text, numbers):
-    assert what.host_range(text) == numbers
+    assert values.host_range(text) == numbers
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ def test_a_range_of_hosts_is_one_number_or_two(text, numbers):
 )
 def test_any_other_range_of_hosts_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='neither a number'):
-        what.host_range(text)
+        values.host_range(text)
 
 
 @pytest.mark.parametrize(
@@ -30,17 +31,17 @@ def test_any_other_range_of_hosts_is_refused(text):
     [('512', 512), ('512M', 512), ('8G', 8192), ('8GiB', 8192), ('1t', 2**20)],
 )
 def test_memory_is_given_as_people_say_it(text, mib):
-    assert what.memory(text) == mib
+    assert values.memory(text) == mib
 
 
 @pytest.mark.parametrize(
     ('text', 'gib'), [('20', 20), ('20G', 20), ('1TB', 1024), ('0', 0)]
 )
 def test_disks_are_given_as_people_say_them(text, gib):
-    assert what.disk(text) == gib
+    assert values.disk(text) == gib
 
 
-@pytest.mark.parametrize('size', [what.memory, what.disk])
+@pytest.mark.parametrize('size', [values.memory, values.disk])
 @pytest.mark.parametrize('text', ['', 'G', '-1', '1.5G', '8X', 'eight'])
 def test_any_other_size_is_refused(size, text):
     with pytest.raises(argparse.ArgumentTypeError, match='no size, such as'):
@@ -49,7 +50,7 @@ def test_any_other_size_is_refused(size, text):
 
 def test_disks_are_not_in_mib():
     with pytest.raises(argparse.ArgumentTypeError, match='20G or 1T'):
-        what.disk('512M')
+        values.disk('512M')
 
 
 @pytest.mark.parametrize(
@@ -65,13 +66,13 @@ def test_disks_are_not_in_mib():
     ],
 )
 def test_a_property_is_compared(text, expression):
-    assert what.compared(text) == expression
+    assert values.compared(text) == expression
 
 
 @pytest.mark.parametrize('text', ['', 'gpu', '=a', 'gpu=', '>=3', 'a b=3'])
 def test_text_that_compares_nothing_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='compares no prop'):
-        what.compared(text)
+        values.compared(text)
 
 
 def test_several_requirements_hold_at_once():
