@@ -18,7 +18,7 @@ from typing import Any
 from nova_reservations import exception
 from nova_reservations import hook_table
 
-SUPPORTED = range(31, 35)
+SUPPORTED = range(32, 35)
 """The major releases of Nova that the table was checked against."""
 
 
@@ -107,7 +107,7 @@ def _hooks(
             found['type']
             or tuple(parameters.split(', ') if parameters else ()),
             purpose,
-            int(since[1]) if since else SUPPORTED[0],
+            int(since[1]) if since else 0,
         )
 
 

@@ -37,12 +37,17 @@ from sqlalchemy.dialects.sqlite import pysqlite
 import sqlalchemy.util
 import yaml
 
+from nova_reservations import hooks
 from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.testing import template
 from nova_reservations.tests import databases
 from nova_reservations.tests import lots
 from nova_reservations.tests import profile
+
+# Nova 31 is refused at start until all tests pass with it.
+if metadata.version('nova').startswith('31.'):
+    hooks.SUPPORTED = range(31, 35)
 
 # No deadlines: the duration of an example depends on the machine's load.
 hypothesis.settings.register_profile(
