@@ -73,7 +73,10 @@ def build(
 
 
 def _unified_limits(conf: cfg.ConfigOpts) -> ports.LimitSource | None:
-    """Return keystone's limits if conf says to use them, else None."""
+    """Return keystone's limits if conf says to use them, else None.
+
+    :raises: cfg.ConfigFileValueError if oslo.limit is too old for them
+    """
     group = conf.reservations
     if group.limits != limit_options.UNIFIED:
         return None
@@ -96,6 +99,7 @@ def check(conf: cfg.ConfigOpts) -> None:
     """
     configuration.check(conf)
     _plugins(conf, cloud.NovaCloud(conf))
+    _unified_limits(conf)
 
 
 def build_worker(

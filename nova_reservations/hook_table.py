@@ -210,11 +210,12 @@ generate_request_groups_from_pci_requests(self)
         PolicyNotAuthorized, RequestFilterFailed, RequestSpecNotFound} is type
   commands of ours
     nova.config:parse_args is function
-    nova.monkey_patch:patch is function
     nova.objects:register_all()
     nova.rpc:RequestContextSerializer is type
     nova.rpc:TRANSPORT is object
     nova.rpc:get_transport_url(url_str)
+  threads of commands, since Nova 32
+    nova.monkey_patch:patch is function
 
 nova-api
   the paste filter
@@ -387,5 +388,6 @@ nova-compute
 """Processes, what they need it for, and what they need of Nova.
 
 A row is ``module:name(parameters)`` of what is called, wrapped or extended,
-or ``module:name is type`` of everything else; ``{}`` holds several names.
+or ``module:name is type`` of everything else; ``{}`` holds several names. What
+it is for ends in ``since Nova N`` if older ones lack it and we do without.
 """

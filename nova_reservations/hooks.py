@@ -28,6 +28,7 @@ class Hook:
 
     :ivar expected: the names of its parameters, or the name of its type.
     :ivar purpose: what we need it for.
+    :ivar since: the major release of Nova that has it first.
     """
 
     processes: frozenset[str]
@@ -35,6 +36,7 @@ class Hook:
     attribute: str
     expected: tuple[str, ...] | str
     purpose: str
+    since: int
 
     def misfit(self) -> str | None:
         """Return what is not as expected; imports the module."""
@@ -96,6 +98,7 @@ def _hooks(
     found = _ROW.fullmatch(row)
     assert found, row
     parameters = found['parameters']
+    since = re.search(r', since Nova (\d+)$', purpose)
     for name in found['names'].strip('{}').split(', '):
         yield Hook(
             processes,
@@ -104,6 +107,7 @@ def _hooks(
             found['type']
             or tuple(parameters.split(', ') if parameters else ()),
             purpose,
+            int(since[1]) if since else 0,
         )
 
 
@@ -143,5 +147,7 @@ def misfits(process: str) -> Iterator[str]:
     if major not in SUPPORTED:
         yield f'supported are {SUPPORTED[0]} to {SUPPORTED[-1]}'
     for hook in HOOKS:
-        if f'nova-{process}' in hook.processes and (misfit := hook.misfit()):
+        if f'nova-{process}' not in hook.processes or major < hook.since:
+            continue
+        if misfit := hook.misfit():
             yield misfit

@@ -12,7 +12,6 @@ from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
-from osc_lib import utils
 from osc_lib.command import command
 
 from osc_nova_reservations import api
@@ -273,7 +272,7 @@ def find(client: proxy.Proxy, series: str) -> str:
 
     :raises: CommandError unless there is exactly one
     """
-    if utils.is_uuid_like(series):
+    if names.is_id(series):
         return series
     with errors.told():
         found = {

@@ -8,11 +8,13 @@ treats an unregistered limit as 0, and -1 as a number.
 
 from collections.abc import Callable
 import dataclasses
+from importlib import metadata
 import threading
 import time
 
 from keystoneauth1 import exceptions as session_exceptions
 from openstack import exceptions as sdk_exceptions
+from oslo_config import cfg
 from oslo_limit import exception as limit_exceptions
 from oslo_limit import limit
 from oslo_log import log
@@ -42,6 +44,20 @@ FAILURES = (
 """The errors that oslo.limit raises when it has no answer."""
 
 
+def check() -> None:
+    """Check that this oslo.limit, unlike that of 2025.1, tells all limits at
+    once.
+
+    :raises: cfg.ConfigFileValueError
+    """
+    version = metadata.version('oslo.limit')
+    if tuple(map(int, version.split('.')[:2])) < (2, 7):
+        raise cfg.ConfigFileValueError(
+            '[reservations] limits = unified wants oslo.limit 2.7 or later; '
+            f'{version} is installed'
+        )
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
     """:ivar until: when keystone is asked again."""
@@ -59,6 +75,8 @@ class UnifiedLimits:
     def __init__(
         self, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """:raises: cfg.ConfigFileValueError if oslo.limit is too old"""
+        check()
         self.seconds = seconds
         self._clock = clock
         self._enforcer: limit.Enforcer | None = None

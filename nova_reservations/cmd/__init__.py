@@ -4,6 +4,11 @@
 import os
 import sys
 
+# Nova needs this setting before any of its modules is imported. The
+# environment is the only way to set it in Nova 32, and in Nova 31, which reads
+# it at the import.
+os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
+
 try:
     from nova import monkey_patch
 except ModuleNotFoundError as error:
@@ -14,7 +19,5 @@ except ModuleNotFoundError as error:
         'into the Python environment of Nova, and run its command there.'
     )
 
-# Nova needs this setting before any other of its modules is imported. The
-# environment is the only way to set it in Nova 32.
-os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
-monkey_patch.patch()
+if hasattr(monkey_patch, 'patch'):  # Nova 31 has only the setting.
+    monkey_patch.patch()

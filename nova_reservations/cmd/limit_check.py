@@ -99,6 +99,7 @@ def warnings(
     """
     if conf.reservations.limits != options.UNIFIED:
         return
+    unified_limits.check()
     if cfg.CONF.oslo_limit.timeout is None:
         yield (
             '[oslo_limit] has no timeout: a keystone that hangs keeps '

@@ -22,7 +22,8 @@ SERVICE_TYPE = 'reservation'
 PATH = '/os-reservations/v1'
 
 
-class Service(service_description.ServiceDescription[proxy.Proxy]):
+# Without [proxy.Proxy], which only openstacksdk of 2025.2 and later can take.
+class Service(service_description.ServiceDescription):  # type: ignore[type-arg]
     """The lease API, at the catalog's entry of type ``reservation``; where
     there is none, below the compute endpoint."""
 

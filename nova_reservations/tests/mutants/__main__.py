@@ -79,7 +79,8 @@ def _prepare() -> None:
     os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
     from nova import monkey_patch
 
-    monkey_patch.patch()
+    if hasattr(monkey_patch, 'patch'):
+        monkey_patch.patch()
     import hypothesis  # noqa: F401
     import nova.conf
     import nova.objects

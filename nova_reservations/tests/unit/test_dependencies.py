@@ -68,7 +68,8 @@ def test_nova_is_an_extra_that_sandbox_and_tests_use():
     extras = setup()['options.extras_require']
     assert distributions(extras['nova']) == HOST
     assert 'nova-reservations[nova]' in extras['sandbox'].split()
-    assert 'nova-reservations[docs,nova]' in extras['test'].split()
+    assert 'nova-reservations[nova]' in extras['pytest'].split()
+    assert 'nova-reservations[docs,pytest]' in extras['test'].split()
 
 
 def test_a_command_without_nova_fails_with_a_line():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from importlib import metadata
 
+from nova import monkey_patch
 from nova.scheduler import request_filter
 from nova.scheduler import utils
 import pytest
@@ -46,7 +47,23 @@ def test_a_process_needs_its_own_hooks_only(monkeypatch):
 def test_a_release_that_nobody_looked_at_is_refused(monkeypatch):
     monkeypatch.setattr(metadata, 'version', lambda _: '35.0.0')
     with pytest.raises(
-        exception.UnsupportedNova, match=r'Nova 35\.0\.0: supported are 32'
+        exception.UnsupportedNova, match=r'Nova 35\.0\.0: supported are 3'
+    ):
+        hooks.check('api')
+
+
+def test_an_older_nova_need_not_have_what_came_later(monkeypatch):
+    monkeypatch.delattr(monkey_patch, 'patch', raising=False)
+    monkeypatch.setattr(metadata, 'version', lambda _: '31.3.1')
+    monkeypatch.setattr(hooks, 'SUPPORTED', range(31, 35))
+    hooks.check('api')
+
+
+def test_a_later_nova_must_have_what_came_before(monkeypatch):
+    monkeypatch.delattr(monkey_patch, 'patch', raising=False)
+    monkeypatch.setattr(metadata, 'version', lambda _: '32.0.0')
+    with pytest.raises(
+        exception.UnsupportedNova, match='monkey_patch:patch is missing'
     ):
         hooks.check('api')
 
