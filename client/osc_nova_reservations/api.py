@@ -16,6 +16,9 @@ from osc_nova_reservations.sdk import proxy
 
 Forbidden = errors.Forbidden
 
+_MOST = 10
+"""Leases that a refusal names at most."""
+
 
 def client_of(caller: command.Command) -> proxy.Proxy:
     manager: Any = caller.app.client_manager
@@ -48,10 +51,12 @@ def _several(name: str, meant: Sequence[sdk_lease.Lease]) -> Iterator[str]:
     yield f'{len(meant)} leases have the name {name}: give the ID of one'
     if len({each.series_id for each in meant}) == 1 and meant[0].series_id:
         yield (
-            'They are one series: "openstack lease series show, set, delete '
-            f'{name}" is for all of them'
+            'They are one series: "openstack lease series show, set, delete, '
+            f'add project {name}" are for all of them'
         )
-    for each in meant:
+    if len(meant) > _MOST:
+        yield f'The first {_MOST}:'
+    for each in meant[:_MOST]:
         start = dates.parsed(str(each.start_date))
         yield f'{each.id} {each.status} {start:%Y-%m-%d %H:%M} UTC'
 

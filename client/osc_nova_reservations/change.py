@@ -86,11 +86,11 @@ class SetLease(base.Timed, command.ShowOne):
         client = api.client_of(self)
         lease = api.find(client, parsed_args.lease)
         body = body_of(parsed_args, lease.shown(), clock)
-        if parsed_args.dry_run:
-            self.app.stderr.write('Nothing is done; this would be:\n')
         changed = client.update_lease(
             lease, dry_run=parsed_args.dry_run, **body
         )
+        if parsed_args.dry_run:
+            self.app.stderr.write('Nothing is done; this would be:\n')
         if parsed_args.wait and not parsed_args.dry_run:
             changed = waiting.wait(self, client, changed, clock, parsed_args)
         return shown.lease(

@@ -98,7 +98,6 @@ class CreateLease(base.Timed, command.ShowOne):
             )
         if parsed_args.dry_run:
             body['dry_run'] = True
-            self.app.stderr.write('Nothing is done; this would be made:\n')
         client = api.client_of(self)
         with _told_values(client, parsed_args):
             if parsed_args.repeat:
@@ -108,6 +107,7 @@ class CreateLease(base.Timed, command.ShowOne):
             else:
                 made = _created(client.create_lease, body, parsed_args)
         if parsed_args.dry_run:
+            self.app.stderr.write('Nothing is done; this would be made:\n')
             return self._shown(made, clock, known, parsed_args)
         if projects:
             _share(client, made, projects, parsed_args)
@@ -318,7 +318,11 @@ def _share(
 
 
 class ListOffer(base.Timed, command.Lister):
-    """List times at which a lease would be accepted now"""
+    """List times at which a lease would be accepted now
+
+    Each is the first start of a time in which there is room: a later start may
+    be accepted, too.
+    """
 
     example = (
         'openstack lease offer list --hosts 2 --duration 8h --start-after '

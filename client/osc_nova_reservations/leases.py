@@ -35,8 +35,8 @@ _COLUMNS = {
     'project': 'Project',
 }
 _SHORT = ('name', 'reserved', 'status', 'start_date', 'end_date')
-_SHARED = ('name', 'status', 'start_date', 'end_date', 'reservation_ids')
-"""What there is to see of a lease of others."""
+_SHARED = ('id', 'name', 'start_date')
+"""Of a lease of others the ID is wanted: servers name it by that."""
 
 _STATUSES = (
     *('CREATING', 'IN_PROGRESS', 'PENDING', 'STARTING', 'ACTIVE'),
@@ -86,8 +86,8 @@ class ListLease(base.Timed, command.Lister):
         parser.add_argument(
             '--shared',
             action='store_true',
-            help='Only leases of which other projects share a reservation '
-            'with the own one',
+            help='Only leases that other projects share with the own one; '
+            'servers name them by their IDs',
         )
         parser.add_argument(
             '--sort',

@@ -54,7 +54,14 @@ class _Act(base.Timed, command.Lister):
             host_id, self.action, self.body(parsed_args, clock)
         )
         if found.get('lease_id'):
-            self.app.stderr.write(f'It is lease {found["lease_id"]}\n')
+            lease = client.get_lease(found['lease_id'])
+            start, end = (
+                clock.shown(dates.parsed(str(date)))
+                for date in (lease.start_date, lease.end_date)
+            )
+            self.app.stderr.write(
+                f'It is lease {lease.name}, {start} to {end} ({clock.zone})\n'
+            )
         for server in found.get('servers', ()):
             self.app.stderr.write(f'Server {server} is on it\n')
         known = names.Names(self).of_projects(

@@ -50,7 +50,7 @@ class Names:
             # mistake.
             raise exceptions.CommandError(
                 f'You see no project {name}: give its ID, which its members '
-                f'see by "openstack project show {name}"'
+                'see by "openstack token issue -c project_id"'
             )
         return found[0]
 

@@ -248,7 +248,7 @@ class AddProject(base.Told):
         known = names.Names(self)
         client.share_series(
             find(client, parsed_args.series),
-            [known.project(name) for name in parsed_args.projects],
+            sharing.named(parsed_args, known),
         )
 
 
@@ -262,7 +262,7 @@ class RemoveProject(AddProject):
         known = names.Names(self)
         client.unshare_series(
             find(client, parsed_args.series),
-            [known.project(name) for name in parsed_args.projects],
+            sharing.named(parsed_args, known),
         )
 
 

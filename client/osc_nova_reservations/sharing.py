@@ -17,7 +17,8 @@ from osc_nova_reservations import names
 class AddProject(base.Told):
     """Share a lease with other projects
 
-    Their servers land in it by naming it, and leave at the end.
+    Their servers land in it by its ID, which "openstack lease list --shared"
+    shows them, in --hint reservation=ID, and leave at the end.
     """
 
     example = 'openstack lease add project workshop group-1 group-2'
@@ -40,7 +41,7 @@ class AddProject(base.Told):
         known = names.Names(self)
         change(
             api.find(api.client_of(self), args.lease),
-            [known.project(name) for name in args.projects],
+            named(args, known),
             args.reservation,
         )
 
@@ -91,3 +92,16 @@ def add_projects(parser: argparse.ArgumentParser) -> None:
         metavar='<project>',
         help='Project, by name or ID; several may be given',
     )
+
+
+def named(args: argparse.Namespace, known: names.Names) -> list[str]:
+    """Return the IDs of the projects, which may also have commas between.
+
+    :raises: CommandError
+    """
+    return [
+        known.project(name)
+        for words in args.projects
+        for name in words.split(',')
+        if name
+    ]

@@ -62,10 +62,15 @@ _SHORT_TOTALS = (
     *('Project', 'Hours', 'Host hours', 'Slot hours', 'Amount', 'Unit'),
 )
 _SHORT_LEASES = ('Name', 'Started', 'Ended', 'Hours', 'Amount', 'Unit')
+_OF_ALL = ('Project', 'Name', 'Started', 'Hours', 'Amount', 'Unit')
+"""Of leases of all projects: whose they are, in place of their end."""
 
 
 class ShowUsage(base.Timed, command.Lister):
-    """Show what leases had and used in a time, and what it costs"""
+    """Show what leases had and used in a time, and what it costs
+
+    Amounts are empty where the operator has set no price.
+    """
 
     example = 'openstack lease usage --start 2050-12-01 --detailed'
 
@@ -113,7 +118,8 @@ class ShowUsage(base.Timed, command.Lister):
         if parsed_args.detailed:
             base.say_zone(self, clock, parsed_args)
             titles = (*_LEASES, *_BY_CLASS, *_MORE, *_LAST)
-            rows, short = _leases(usages, clock), _SHORT_LEASES
+            rows = _leases(usages, clock)
+            short = _OF_ALL if parsed_args.all_projects else _SHORT_LEASES
         else:
             titles = (*_TOTALS, *_MORE, *_LAST)
             rows, short = _totals(usages), _SHORT_TOTALS

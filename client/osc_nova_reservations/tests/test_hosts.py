@@ -12,7 +12,6 @@ WINDOW = ('--start=2050-12-01 08:00', '--duration=2h')
 @pytest.mark.parametrize(
     ('command', 'words', 'answer', 'told'),
     [
-        (hosts.MaintainHost, WINDOW, {'lease_id': 'L'}, 'It is lease L\n'),
         (hosts.DrainHost, (), {'servers': ['S']}, 'Server S is on it\n'),
         (hosts.CordonHost, (), {}, ''),
     ],
@@ -50,3 +49,14 @@ def test_a_window_of_maintenance_is_named_as_that_of_a_lease(
         'until': '2050-12-01T10:00:00+00:00',
     }
     assert sent == [('3', 'maintain', window)]
+
+
+def test_the_window_of_maintenance_is_told(run, api, stderr, monkeypatch):
+    lease = api.add(name='maintenance of h')
+    answer = {'leases': [], 'lease_id': lease['id']}
+    monkeypatch.setattr(proxy.Proxy, 'host_action', lambda *_: answer)
+    run(hosts.MaintainHost, '3', *WINDOW)
+    assert stderr.getvalue() == (
+        'It is lease maintenance of h, 2040-01-01 10:00 to 2040-01-01 12:00 '
+        '(UTC)\n'
+    )

@@ -65,7 +65,9 @@ def test_a_table_has_what_a_bill_has(run, api, identity):
     assert [*line] == [
         *('Project', 'Hours', 'Host hours', 'Slot hours', 'Amount', 'Unit'),
     ]
+    [line] = run(usage.ShowUsage, '--detailed', '-f', 'table')
+    assert [*line] == ['Name', 'Started', 'Ended', 'Hours', 'Amount', 'Unit']
     [line] = run(
         usage.ShowUsage, '--all-projects', '--detailed', '-f', 'table'
     )
-    assert [*line] == ['Name', 'Started', 'Ended', 'Hours', 'Amount', 'Unit']
+    assert line['Project'] == 'ours'
