@@ -266,6 +266,28 @@ class RemoveProject(AddProject):
         )
 
 
+class ListProject(base.Told, command.Lister):
+    """List the projects that the next lease of a series is shared with"""
+
+    example = 'openstack lease series project list course'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_series(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        client = api.client_of(self)
+        leases = _leases(client, find(client, parsed_args.series))
+        coming = [
+            each for each in leases if each.status not in sdk_lease.ENDED
+        ]
+        lease = (coming or leases)[0]
+        return sharing.rows(client.lease_projects(lease), names.Names(self))
+
+
 def find(client: proxy.Proxy, series: str) -> str:
     """Return the ID of the series with this ID, or whose leases have this
     name.

@@ -3,6 +3,7 @@
 ``project list``."""
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,17 +73,22 @@ class ListProject(base.Told, command.Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Any]:
         client = api.client_of(self)
-        found = client.lease_projects(api.find(client, parsed_args.lease))
-        known = names.Names(self).of_projects(
-            each['project_id'] for each in found
+        lease = api.find(client, parsed_args.lease)
+        return rows(client.lease_projects(lease), names.Names(self))
+
+
+def rows(
+    accesses: Sequence[Mapping[str, str]], known: names.Names
+) -> tuple[Sequence[str], Any]:
+    """Return the columns and rows of projects that have access."""
+    projects = known.of_projects(each['project_id'] for each in accesses)
+    return ('Project', 'Reservation'), [
+        (
+            projects.get(each['project_id'], each['project_id']),
+            each['reservation_id'],
         )
-        return ('Project', 'Reservation'), [
-            (
-                known.get(each['project_id'], each['project_id']),
-                each['reservation_id'],
-            )
-            for each in found
-        ]
+        for each in accesses
+    ]
 
 
 def add_projects(parser: argparse.ArgumentParser) -> None:

@@ -68,6 +68,7 @@ class FakeApi(adapters.BaseAdapter):
     :ivar page: how many unnamed hosts are in an answer
     :ivar resources: resources other than hosts, as the API shows them
     :ivar actions: bodies of actions on leases
+    :ivar asked: leases whose projects are asked for, or changed
     :ivar accesses: projects that reservations are shared with
     :ivar refusal: status and body with which all further requests are refused
     """
@@ -94,6 +95,7 @@ class FakeApi(adapters.BaseAdapter):
         self.resources: list[dict[str, Any]] = []
         self.actions: list[dict[str, Any]] = []
         self.accesses: list[dict[str, str]] = []
+        self.asked: list[str] = []
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
     def add(
@@ -172,6 +174,7 @@ class FakeApi(adapters.BaseAdapter):
     def _access(
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
+        self.asked.append(str(request.url).split('/')[-2])
         if self.unshared:
             return _refused(http.HTTPStatus.CONFLICT, self.unshared)
         if request.method == 'POST':

@@ -9,6 +9,7 @@ import pytest
 
 from osc_nova_reservations import create
 from osc_nova_reservations import series
+from osc_nova_reservations.tests.identity import PHYSICS
 
 COURSE = ('course', '--hosts=1', '--start=2040-01-01 10:00', '--duration=1h')
 
@@ -178,6 +179,15 @@ def test_a_name_of_several_series_is_refused_with_their_ids(run, api):
         run(series.ShowSeries, 'course')
     assert one in str(refused.value)
     assert two in str(refused.value)
+
+
+def test_projects_of_the_next_lease_are_listed(run, api, identity):
+    of_series(api, 'TERMINATED', 'PENDING', 'PENDING')
+    api.accesses = [{'reservation_id': 'h', 'project_id': PHYSICS}]
+    assert run(series.ListProject, 'course') == [
+        {'Project': 'physics', 'Reservation': 'h'}
+    ]
+    assert api.asked[-1] == [*api.leases][1]
 
 
 def test_a_series_is_shared_in_the_same_command(run, api, identity):
