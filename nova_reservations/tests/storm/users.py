@@ -292,9 +292,16 @@ def share_a_lease(world, number, done):
 
 
 @verb(1, always=True, deleted=(False, True, True))
-def see_or_delete_a_series(world, deleted):
-    if world.series:
-        path = f'/lease-series/{world.series[-1]}'
-        world.ask(ADMIN, 'GET', path)
-        if deleted:
-            world.ask(ADMIN, 'DELETE', path)
+def see_share_or_delete_a_series(world, deleted):
+    if not world.series:
+        return
+    path = f'/lease-series/{world.series[-1]}'
+    found = world.ask(ADMIN, 'GET', path)
+    if deleted:
+        world.ask(ADMIN, 'DELETE', path)
+    elif found.status_int == 200:
+        owner = found.json['series']['leases'][0]['project_id']
+        access = {'projects': sorted({*WHO} - {owner})[:1]}
+        world.ask(
+            ADMIN, 'POST', f'{path}/action', {'addProjectAccess': access}
+        )
