@@ -3,24 +3,12 @@
 
 from collections.abc import Iterable
 from typing import Any
-import uuid
 
 from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
 from osc_lib.command import command
 
-
-def is_id(text: str) -> bool:
-    """Return whether the text is an ID, with dashes as those of servers, or
-    without as those of projects.
-
-    osc_lib has the same, but not yet in 2025.1.
-    """
-    try:
-        plain = uuid.UUID(text).hex
-    except ValueError:
-        return False
-    return text.lower() in (plain, str(uuid.UUID(plain)))
+from osc_nova_reservations.sdk import proxy
 
 
 class Names:
@@ -35,7 +23,7 @@ class Names:
 
         :raises: CommandError
         """
-        if is_id(name):
+        if proxy.is_id(name):
             return name
         identity = self._manager.sdk_connection.identity
         try:
@@ -66,7 +54,7 @@ class Names:
 
     def network(self, name: str) -> str:
         """:raises: CommandError"""
-        if is_id(name):
+        if proxy.is_id(name):
             return name
         network = self._manager.sdk_connection.network
         return _id(

@@ -244,12 +244,11 @@ class AddProject(base.Told):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        client = api.client_of(self)
-        known = names.Names(self)
-        client.share_series(
-            find(client, parsed_args.series),
-            sharing.named(parsed_args, known),
-        )
+        self.share(api.client_of(self).share_series, parsed_args)
+
+    def share(self, change: Any, args: argparse.Namespace) -> None:
+        series_id = find(api.client_of(self), args.series)
+        change(series_id, sharing.named(args, names.Names(self)))
 
 
 class RemoveProject(AddProject):
@@ -258,12 +257,7 @@ class RemoveProject(AddProject):
     example = 'openstack lease series remove project course group-2'
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        client = api.client_of(self)
-        known = names.Names(self)
-        client.unshare_series(
-            find(client, parsed_args.series),
-            sharing.named(parsed_args, known),
-        )
+        self.share(api.client_of(self).unshare_series, parsed_args)
 
 
 class ListProject(base.Told, command.Lister):
@@ -294,7 +288,7 @@ def find(client: proxy.Proxy, series: str) -> str:
 
     :raises: CommandError unless there is exactly one
     """
-    if names.is_id(series):
+    if proxy.is_id(series):
         return series
     with errors.told():
         found = {

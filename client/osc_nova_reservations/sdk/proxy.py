@@ -79,7 +79,7 @@ class Proxy(proxy.Proxy):
     def leases_named(self, name_or_id: str) -> list[_lease.Lease]:
         """Return the leases that are meant by a name or an ID. A name means
         those that are over only if no other has it."""
-        if _is_id(name_or_id):
+        if is_id(name_or_id):
             with contextlib.suppress(exceptions.NotFoundException):
                 return [self.get_lease(name_or_id)]
         found = list(self.leases(name=name_or_id))
@@ -390,9 +390,14 @@ def _message(response: requests.Response) -> str:
     )
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
+    """Return whether the text is an ID, with dashes as those of servers, or
+    without as those of projects.
+
+    osc_lib has the same, but not yet in 2025.1.
+    """
     try:
-        uuid.UUID(text)
+        plain = uuid.UUID(text).hex
     except ValueError:
         return False
-    return True
+    return text.lower() in (plain, str(uuid.UUID(plain)))
